@@ -4,7 +4,7 @@ import { readCsv } from './read-csv.ts'
 import { readJson } from './read-json.ts'
 import { readSql } from './read-sql.ts'
 import { readSqlite } from './read-sqlite.ts'
-import { SourceError, type SourceFile, type SourceRow } from './source.ts'
+import { type OwnLine, SourceError, type SourceFile, type SourceRow } from './source.ts'
 import { beginningOf } from './text.ts'
 
 interface Format extends Dialect {
@@ -80,7 +80,7 @@ const SQLITE = 'SQLite format 3\0'
 /** A file that can be read as often as needed. */
 export interface OpenSource {
   format: FormatName
-  rows(): AsyncGenerator<SourceRow, void>
+  rows(): AsyncGenerator<SourceRow | OwnLine, void>
 }
 
 /**
@@ -91,8 +91,8 @@ export async function openSource(
   file: SourceFile,
   named: FormatName | 'auto',
 ): Promise<OpenSource> {
-  const { rows, isOwn } = await rowsOf(file)
-  if (isOwn) return { format: 'hopcode', rows }
+  const rows = named === 'hopcode' ? undefined : await rowsOf(file)
+  if (!rows) return { format: 'hopcode', rows: () => readLines(file) }
   const reading = rows()
   const { value: first } = await reading.next()
   await reading.return()
@@ -110,16 +110,18 @@ export async function openSource(
   return { format: named === 'auto' ? (known ?? 'csv') : named, rows }
 }
 
-/** `isOwn`: the rows are lines of Hopcode's own format. */
-async function rowsOf(file: SourceFile): Promise<Pick<OpenSource, 'rows'> & { isOwn?: boolean }> {
+/** Undefined for an export of Hopcode. */
+async function rowsOf(
+  file: SourceFile,
+): Promise<(() => AsyncGenerator<SourceRow, void>) | undefined> {
   const isDatabase = (await file.blob.slice(0, SQLITE.length).text()) === SQLITE
-  if (isDatabase) return { rows: () => readSqlite(file) }
+  if (isDatabase) return () => readSqlite(file)
   const beginning = await beginningOf(file.blob)
   const text = beginning.start.trimStart()
-  if (text.startsWith(`{"${HEADER_FIELD}"`)) return { rows: () => readLines(file), isOwn: true }
+  if (isHeaderLine(text)) return undefined
   const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)
   const read = /^[[{]/.test(text) ? readJson : isDump ? readSql : readCsv
-  return { rows: () => read(file, beginning) }
+  return () => read(file, beginning)
 }
 
 const LINE_LENGTH_MAX = 1024 * 1024
@@ -128,7 +130,7 @@ const LINE_LENGTH_MAX = 1024 * 1024
 const isHeaderLine = (text: string): boolean => text.startsWith(`{"${HEADER_FIELD}"`)
 
 /** The links of an export of Hopcode: each line is one value, which needs no reading. */
-async function* readLines({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
+async function* readLines({ name, blob }: SourceFile): AsyncGenerator<OwnLine, void> {
   let rest = ''
   let line = 0
   for await (const chunk of blob.stream().pipeThrough(new TextDecoderStream())) {
@@ -137,11 +139,8 @@ async function* readLines({ name, blob }: SourceFile): AsyncGenerator<SourceRow,
     if (rest.length > LINE_LENGTH_MAX) throw new SourceError(`${name} has a line that is too long.`)
     for (const text of parts) {
       line++
-      if (!isHeaderLine(text)) yield { line, values: { [LINE]: text } }
+      if (!isHeaderLine(text)) yield { line, text }
     }
   }
-  if (rest !== '' && !isHeaderLine(rest)) yield { line: line + 1, values: { [LINE]: rest } }
+  if (rest !== '' && !isHeaderLine(rest)) yield { line: line + 1, text: rest }
 }
-
-/** The value of a line of Hopcode's own format. */
-export const LINE = 'line'

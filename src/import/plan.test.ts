@@ -28,6 +28,11 @@ test('the first line of an export is no row, also where one export follows anoth
   expect(rows.map(({ line }) => line)).toEqual([2, 4])
 })
 
+test('lines without the first line of an export are links of Hopcode if the format is named', async () => {
+  const line = { code: 'SPRING26', url: 'https://e.com', aliases: ['a'] }
+  expect((await imported([JSON.stringify(line)], { format: 'hopcode' })).lines).toEqual([line])
+})
+
 test('an export and a file of another service are one import, in either order', async () => {
   const own = '{"hopcode_export":1}\n{"code":"SPRING26","url":null}\n'
   const other = 'url,slug\nhttps://e.com,summer26\n'

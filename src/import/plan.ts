@@ -5,13 +5,13 @@ import { findPathProblem } from '../links/aliases.ts'
 import { addStored, NOTHING_STORED, type Stored } from '../links/quota.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
-import { type FormatName, formatOf, LINE, type OpenSource, openSource } from './formats.ts'
+import { type FormatName, formatOf, type OpenSource, openSource } from './formats.ts'
 import { type ImportRow, parseLine } from './line.ts'
 import type { DryRun } from './lines.ts'
 import { isCreated, OUTCOMES, type Outcome, type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
 import { CreatedRows, lookupsOf } from './related.ts'
-import { Pages, SourceError, type SourceFile } from './source.ts'
+import { type OwnLine, Pages, SourceError, type SourceFile } from './source.ts'
 
 /** Options of an import, as the command line and the dashboard have them. */
 export interface ImportOptions {
@@ -133,13 +133,6 @@ function listOf(domains: ReadonlyMap<string, number>): string {
 const isChosen = ({ domain }: SourceLink, { domains }: ImportOptions): boolean =>
   !domains || domain === undefined || domains.includes(domain)
 
-/** A line of Hopcode's own format. */
-interface OwnLine {
-  /** From 1, in its file. */
-  line: number
-  text: string
-}
-
 type Row = OwnLine | SourceLink
 const isOwnLine = (row: Row): row is OwnLine => 'text' in row
 
@@ -155,9 +148,7 @@ async function* linksOf(
         await batchSlices.next()
         startedAt = monotonicClock()
       }
-      const { [LINE]: text } = row.values
-      if (format === 'hopcode') yield { line: row.line, text: String(text) }
-      else yield linkOf(row, dialect)
+      yield 'text' in row ? row : linkOf(row, dialect)
     }
   }
 }
@@ -306,9 +297,9 @@ class Batch {
 
   /** Why a row is not sent. */
   #refuse(link: SourceLink): RowResult | undefined {
-    const { domains, passwords, skipDisabled } = this.#options
+    const { passwords, skipDisabled } = this.#options
     const { paths, problem, url } = link
-    if (domains && !isChosen(link, this.#options)) {
+    if (!isChosen(link, this.#options)) {
       return refused('other_domain', `It is of ${link.domain}`)
     }
     if (problem) return refused(problem.outcome, problem.message)

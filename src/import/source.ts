@@ -39,6 +39,13 @@ export interface SourceRow {
   values: Readonly<Record<string, unknown>>
 }
 
+/** A line of Hopcode's own format. */
+export interface OwnLine {
+  /** From 1, in its file. */
+  line: number
+  text: string
+}
+
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
