@@ -346,6 +346,8 @@ test('an import keeps links that exist and whose deletion is scheduled', async (
   await using app = await testApp(ALL)
   await send(app, LINES)
   const db = new Database(databaseFile(app.dataDir))
+  // The service may write at this moment.
+  db.run('PRAGMA busy_timeout = 5000')
   db.run('UPDATE links SET delete_at = ?', [Date.now() + 3_600_000])
   expect((await follow(app, FULL.code)).status).toBe(404)
   expect(await outcomes(app, LINES)).toEqual(LINES.map(() => 'exists'))
