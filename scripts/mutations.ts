@@ -99,7 +99,7 @@ export const MUTATIONS: readonly Mutation[] = [
         'export const SMALL_BODY_MAX = 64_000 * KIB',
       ],
     ],
-    test: 'test/durability/raw-connections.test.ts',
+    test: 'test/durability/raw-sockets.test.ts',
     title: 'over 64 KiB',
   },
   {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { longestUrls } from '../abuse/bodies.ts'
 import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
+import { UNLIMITED } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { nameOf, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
@@ -116,6 +117,9 @@ test('400: what is not JSON, at every write', async () => {
     undefined: 'undefined',
     'a raw newline in a string': '{"url":"https://example.com/\n"}',
     'sixty thousand open brackets': '['.repeat(60_000),
+    'a literal cut short': 'nul',
+    'a quote': '"',
+    'a control character': '\u0000',
     'UTF-16': '\u0000{\u0000}',
   }
   for (const endpoint of WRITES) {
@@ -130,14 +134,37 @@ test('400: what is not JSON, at every write', async () => {
   await expectNothingStored(app)
 })
 
-test('a field called __proto__ is an unknown field', async () => {
+test('400: JSON that is no object of known fields, at every write', async () => {
+  await using app = await testApp({ env: UNLIMITED })
+  const headers = { 'content-type': JSON_TYPE }
+  const deep = 20_000
+  for (const raw of [
+    '{"__proto__":{"url":"https://example.com/"},"constructor":{}}',
+    '{"url":1e999}',
+    '{"url":"\\ud800"}',
+    '[[[]]]',
+    '-0',
+    '\ufeff{}',
+    '{"urls":{"length":1,"0":"https://example.com"}}',
+    '{"code":{"toUpperCase":1}}',
+    `${'['.repeat(deep)}${']'.repeat(deep)}`,
+    `{"urls":${'['.repeat(deep)}${']'.repeat(deep)}}`,
+  ]) {
+    for (const endpoint of WRITES) {
+      const at = `${nameOf(endpoint)}: ${raw.slice(0, 60)}`
+      const answer = await app.call('POST', endpoint.path, { key: 'enterprise', raw, headers })
+      const body = { error: expect.stringMatching(/^(Invalid|Missing|urls must)/) }
+      expect(outcome(at, answer)).toEqual({ at, status: 400, body })
+    }
+  }
+})
+
+test('of two fields with the same name, the last one counts', async () => {
   await using app = await testApp()
   const headers = { 'content-type': JSON_TYPE }
-  const raw = '{"__proto__":{"url":"https://example.com/"},"constructor":{}}'
-  expect(await app.call('POST', '/api/shorten', { key: 'free', raw, headers })).toMatchObject({
-    status: 400,
-    body: { error: 'Invalid URL: must start with http:// or https://' },
-  })
+  const raw = '{"url":"x","url":"https://example.com/2"}'
+  const answer = await app.call('POST', '/api/shorten', { key: 'free', raw, headers })
+  expect(answer).toMatchObject({ status: 201, body: { url: 'https://example.com/2' } })
 })
 
 // design: 4.16 bodies up to the limit of the endpoint

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
 import { type Answer, testApp } from '../support/app.ts'
+import { UNLIMITED } from '../support/binary.ts'
 import { ALL, ENDPOINTS, nameOf, pathOf, READS } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
-/** Wrong methods, unknown paths and HEAD. */
+/** Wrong methods, unknown and malformed paths, and HEAD. */
 
 const NOT_ALLOWED = { error: expect.stringMatching(/^Method not allowed/) }
 
@@ -140,4 +141,68 @@ test('the paths carry no version segment', async () => {
     const { status } = await app.call(endpoint.method, path, { key: 'free' })
     expect({ at, status }).toEqual({ at, status: 404 })
   }
+})
+
+const MALFORMED: readonly string[] = [
+  '/%',
+  '/%zz',
+  '/%ff',
+  '/%00',
+  '/%E0%A4%A',
+  '/..%2f..%2fetc%2fpasswd',
+  '/%2e%2e',
+  '//',
+  '/ABCDEF/',
+  '/api/lookup/%',
+  '/api/lookup/%ff',
+  '/api/lookup/',
+  '/api/lookup//ABCDEF',
+  '/api/lookup/A%2FB',
+  '/api/qr/%',
+  '/qr/%ff',
+  '/qr/',
+  '/cdn/qr/%',
+  '/cdn/qr/..%2f..%2fhopcode.db',
+  '/cdn/qr/.png',
+  '/cdn/qr/%2e%2e%2f%2e%2e%2fsecret.key.png',
+  '/api',
+  '/api/',
+  '/api/nothing',
+  '/__proto__',
+  '/api/qr/ABCDEF?size=64&size=65',
+  '/api/qr/ABCDEF?size[]=64',
+  '/api/qr/ABCDEF?format=%ff',
+  '/api/list?limit=1&limit=2',
+  '/api/list?search=%',
+  '/api/list?search=%ff',
+  '/api/list?=&&=&',
+  '/api/list?__proto__=1',
+  '/api/list?search=%00',
+  '/api/list?search=a&search=b',
+  '/api/list??',
+  `/${'A'.repeat(8000)}`,
+  `/api/lookup/${'%41'.repeat(2000)}`,
+  `/api/list?search=${'a'.repeat(8000)}`,
+]
+
+test('no path or query, however it is written, is a failure of the service', async () => {
+  await using app = await testApp({ env: UNLIMITED })
+  await app.claim('ABCDEF', 'https://example.com/', 'enterprise')
+  for (const path of MALFORMED) {
+    const head = [`GET ${path} HTTP/1.1`, `X-API-Key: ${app.key('enterprise')}`]
+    const { status, headers, text } = await rawRequest(app.url, head)
+    expect([path.slice(0, 60), [200, 302, 400, 404].includes(status) ? '' : status]).toEqual([
+      path.slice(0, 60),
+      '',
+    ])
+    if (status < 400) continue
+    expect([path.slice(0, 60), headers.get('content-type')]).toEqual([
+      path.slice(0, 60),
+      expect.stringMatching(/^application\/json\b/),
+    ])
+    expect(Object.keys(JSON.parse(text))).toEqual(['error'])
+    const id = headers.get('x-request-id')
+    expect({ path, id }).toEqual({ path, id: expect.stringMatching(/./) })
+  }
+  expect(app.log.filter((line) => line.includes('"error"'))).toEqual([])
 })
