@@ -19,7 +19,6 @@ import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './hot/client-address.ts'
 import { CodeVersions } from './hot/code-versions.ts'
 import { RequestBodies } from './http/body.ts'
-import { RequestIds } from './http/context.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
@@ -298,7 +297,6 @@ const openGuards = ({ config, outside }: Base, { db, writer }: Data) => ({
   keyUses: new KeyUses(writer),
   maintenance: new MaintenanceMode(new SettingStore(db), outside.clock),
   address: new ClientAddress(config.trustedProxies),
-  requestIds: new RequestIds(outside.random),
   bodies: new RequestBodies(),
   unsent: new UnsentResponses(),
   tally: new RequestTally(),

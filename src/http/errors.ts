@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import type { Log } from '../lib/log.ts'
-import { REQUEST_ID, type RequestIds, type ResponseState } from './context.ts'
+import { newRequestId, REQUEST_ID, type ResponseState } from './context.ts'
 
 /** A request for which there is no route. */
 export interface UnmatchedRequest {
@@ -19,7 +19,6 @@ interface Failure {
 
 interface ErrorDeps {
   log: Log
-  requestIds: RequestIds
   /** The response to a request without a route, if it has one. */
   answerUnmatched?: (request: Request, path: string) => Response | undefined
   refuseUnmatched: (unmatched: UnmatchedRequest) => never
@@ -35,7 +34,7 @@ export const errorResponses = (deps: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError(
     { as: 'global' },
     ({ error, code, path, request, set: sent }) => {
-      const { log, requestIds, answerUnmatched, refuseUnmatched, findPage } = deps
+      const { log, answerUnmatched, refuseUnmatched, findPage } = deps
       const set = sent as ResponseState & { status?: number }
       const { headers } = set
       const answer = code === 'NOT_FOUND' ? answerUnmatched?.(request, path) : undefined
@@ -46,7 +45,7 @@ export const errorResponses = (deps: ErrorDeps) =>
       const refusal = toRefusal(
         code === 'NOT_FOUND' ? thrownBy(() => refuseUnmatched({ request, path, set })) : error,
       )
-      headers[REQUEST_ID] ??= requestIds.next()
+      headers[REQUEST_ID] ??= newRequestId()
       const requestId = String(headers[REQUEST_ID])
       if (refusal.code === 'internal') {
         const fields = { request_id: requestId, method: request.method, path: logPath(path) }

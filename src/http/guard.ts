@@ -10,9 +10,9 @@ import type { Budget, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import {
   clientOf,
+  newRequestId,
   REQUEST_ID,
   type RequestContext,
-  type RequestIds,
   type ResponseState,
 } from './context.ts'
 import type { UnmatchedRequest } from './errors.ts'
@@ -21,7 +21,6 @@ export interface GuardDeps extends KeyCheckDeps {
   limiter: RateLimiter
   maintenance: MaintenanceMode
   address: ClientAddress
-  requestIds: RequestIds
   monotonic: MonotonicClock
   writer: Decider
 }
@@ -47,9 +46,9 @@ export function admit(
   context: RequestContext,
   { budget: group, duringMaintenance = false, reportsState = false }: GuardOptions,
 ): Account | undefined {
-  const { limiter, address, requestIds } = deps
+  const { limiter, address } = deps
   const { request, set } = context
-  set.headers[REQUEST_ID] = requestIds.next()
+  set.headers[REQUEST_ID] = newRequestId()
   let isReadable = true
   const read = <Found>(find: () => Found): Found | undefined => {
     try {

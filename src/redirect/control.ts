@@ -12,7 +12,6 @@ import { type AliasedLink, follower } from './follow.ts'
 import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, ResponseDeps {
-  requestIds: GuardDeps['requestIds']
   destinations: DestinationReads
   aliases: AliasReads
   hitLimits: HitLimits

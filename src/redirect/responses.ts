@@ -1,5 +1,5 @@
 import { REFUSALS } from '../errors.ts'
-import type { RequestHeaders } from '../http/context.ts'
+import { newRequestId, type RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
 import {
@@ -10,7 +10,6 @@ import {
 } from './visitor-page.ts'
 
 export interface ResponseDeps {
-  requestIds: { next(): string }
   /** Where a browser that opens an unknown code is redirected. */
   notFoundUrl: string | undefined
   /** Every response of a service that is stopping has `Connection: close`. */
@@ -80,7 +79,7 @@ export class Answers {
 
   /** The database fails, and the destination is not in memory. Returns the request's id too. */
   fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
-    const requestId = this.#deps.requestIds.next()
+    const requestId = newRequestId()
     const answer = isNavigation(headers)
       ? visitorPage('internal', headers)
       : internalError(requestId)
@@ -99,7 +98,7 @@ export class Answers {
   #describe(
     headers: Record<string, string>,
     { limit, remaining, resetAt }: Budget,
-    id = this.#deps.requestIds.next(),
+    id = newRequestId(),
   ): void {
     headers['X-RateLimit-Limit'] = String(limit)
     headers['X-RateLimit-Remaining'] = String(remaining)

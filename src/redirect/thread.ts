@@ -8,11 +8,10 @@ import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { VisitRecorder } from '../hot/visit-ring.ts'
-import { RequestIds } from '../http/context.ts'
+import { newRequestId } from '../http/context.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import { stackOf } from '../lib/log.ts'
-import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { type Alias, AliasReads } from '../links/aliases.ts'
 import { DestinationReads, LinkCache } from '../links/destination.ts'
@@ -87,7 +86,6 @@ export class RedirectThread {
   readonly #address: ClientAddress
   readonly #clocks: Clocks
   readonly #counters: RedirectCounters
-  readonly #requestIds: RequestIds
   #blocked: BlockedHosts
   #codes: CodeFilter | undefined
   /** Notes of this second, by kind. */
@@ -101,7 +99,6 @@ export class RedirectThread {
     this.#counters = new RedirectCounters(settings.counters)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
-    this.#requestIds = new RequestIds(secureRandom)
     const limits = new ConnectionLimits<Connection>(settings.connectionLimits, (limit) => {
       this.#counters.add('closed')
       if (limit === 'connections') this.#noteSome({ descriptorsExhausted: true })
@@ -184,7 +181,6 @@ export class RedirectThread {
       clock: this.#clocks.clock,
       counters,
       notFoundUrl,
-      requestIds: this.#requestIds,
       health: this.#health,
     })
     const { monotonic } = this.#clocks
@@ -258,7 +254,7 @@ export class RedirectThread {
   }
 
   #fail(exception: unknown): Answer {
-    const requestId = this.#requestIds.next()
+    const requestId = newRequestId()
     this.#counters.add('failed')
     this.#noteSome({ exception: stackOf(exception), requestId })
     return internalError(requestId)

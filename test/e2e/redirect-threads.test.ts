@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Lock } from '../../src/hot/lock.ts'
+import { RedirectCounters } from '../../src/hot/redirect-counters.ts'
 import type { RedirectSettings } from '../../src/redirect/thread.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { Conversation, type Told } from '../support/conversation.ts'
@@ -35,27 +36,57 @@ class Visitor implements Disposable {
   }
 }
 
-/** Each thread begins its request ids with letters of its own. */
-const threadOf = ({ headers }: Told): string => headers.get('x-request-id')?.split('-')[0] ?? ''
+/** Opens redirect threads, and reads what each has counted. */
+class ThreadCounts {
+  readonly workers: Worker[] = []
+  /** By the thread; one that is restarted goes on counting. */
+  readonly #counters = new Map<number, RedirectCounters>()
+
+  openWorker = (url: URL): Worker => {
+    if (!url.pathname.endsWith('/redirect.ts')) return openQuickWorker(url)
+    const worker = new Worker(url)
+    this.workers.push(worker)
+    const post = worker.postMessage.bind(worker) as (...args: unknown[]) => void
+    worker.postMessage = (message: { start?: RedirectSettings }, ...rest: unknown[]) => {
+      const { thread, counters } = message.start ?? {}
+      if (thread && counters) this.#counters.set(thread, new RedirectCounters(counters))
+      post(message, ...rest)
+    }
+    return worker
+  }
+
+  /** A count of each thread. */
+  read(name: 'notFound' | 'limited'): number[] {
+    return [...this.#counters.values()].map((counters) => counters.get(name))
+  }
+}
 
 /** One connection to each thread: the system spreads connections over them at random. */
-async function visitEach(app: TestApp, code: string): Promise<Visitor[]> {
-  const found = new Map<string, Visitor>()
+async function visitEach(app: TestApp, threads: ThreadCounts, code: string): Promise<Visitor[]> {
+  const found = new Map<number, Visitor>()
   for (let tries = 0; found.size < THREADS && tries < 1000; tries++) {
     const visitor = await Visitor.open(app)
-    const thread = threadOf(await visitor.follow(code))
+    await visitor.follow(code)
+    const before = threads.read('notFound')
+    await visitor.follow('NOBODY99')
+    const after = threads.read('notFound')
+    const thread = after.findIndex((count, at) => count > (before[at] ?? 0))
     if (found.has(thread)) visitor[Symbol.dispose]()
     else found.set(thread, visitor)
   }
+  expect([...found.keys()]).not.toContain(-1)
   expect(found.size).toBe(THREADS)
   return [...found.values()]
 }
 
 test('after a change or a deletion is acknowledged, no thread returns the old destination', async () => {
-  await using app = await testApp({ env: { ...env, ANONYMOUS_REDIRECTS_PER_MINUTE: '0' } })
+  const threads = new ThreadCounts()
+  const { openWorker } = threads
+  const unlimited = { ...env, ANONYMOUS_REDIRECTS_PER_MINUTE: '0' }
+  await using app = await testApp({ env: unlimited, openWorker })
   const key = 'enterprise'
   const claimed = await app.claim('MOVING1', 'https://example.com/0', key)
-  const visitors = await visitEach(app, claimed.code)
+  const visitors = await visitEach(app, threads, claimed.code)
   const locations = async () => {
     const answers = await Promise.all(visitors.map((visitor) => visitor.follow(claimed.code)))
     return answers.map(({ headers }) => headers.get('location'))
@@ -76,7 +107,10 @@ test('after a change or a deletion is acknowledged, no thread returns the old de
 }, 120_000)
 
 test('the threads share the limits and the hits of a link, exactly', async () => {
-  await using app = await testApp({ env: { ...env, ANONYMOUS_REDIRECTS_PER_MINUTE: '100' } })
+  const threads = new ThreadCounts()
+  const { openWorker } = threads
+  const limited = { ...env, ANONYMOUS_REDIRECTS_PER_MINUTE: '100' }
+  await using app = await testApp({ env: limited, openWorker })
   const { code } = await app.claim('SHARED1', 'https://example.com/', 'enterprise')
   const visitors = await Promise.all(Array.from({ length: 40 }, () => Visitor.open(app)))
   const rounds = Array.from({ length: 10 }, (_, round) => round)
@@ -85,7 +119,7 @@ test('the threads share the limits and the hits of a link, exactly', async () =>
   )
   const found = answers.filter(({ status }) => status === 302)
   expect(found).toHaveLength(100)
-  expect(new Set(answers.map(threadOf)).size).toBeGreaterThan(1)
+  expect(threads.read('limited').filter((count) => count > 0).length).toBeGreaterThan(1)
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(300)
   const { body } = await app.call('GET', `/api/lookup/${code}`)
   expect(body.hit_count).toBe(100)
@@ -93,9 +127,11 @@ test('the threads share the limits and the hits of a link, exactly', async () =>
 })
 
 test('a link with a limit of hits ends exactly there, whatever thread its visitors reach', async () => {
-  await using app = await testApp({ env })
+  const threads = new ThreadCounts()
+  const { openWorker } = threads
+  await using app = await testApp({ env, openWorker })
   const { code } = await app.claim('ENDING1', 'https://example.com/', 'enterprise')
-  for (const visitor of await visitEach(app, code)) visitor[Symbol.dispose]()
+  for (const visitor of await visitEach(app, threads, code)) visitor[Symbol.dispose]()
   const { body: before } = await app.call('GET', `/api/lookup/${code}`)
   const json = { max_hits: Number(before.hit_count) + 50 }
   await app.call('PATCH', `/api/links/${code}`, { key: 'enterprise', json })
@@ -108,25 +144,18 @@ test('a link with a limit of hits ends exactly there, whatever thread its visito
 })
 
 test('a thread that ends is reported and restarted, while the others answer', async () => {
-  const workers: Worker[] = []
-  await using app = await testApp({
-    env,
-    openWorker: (url) => {
-      if (!url.pathname.endsWith('/redirect.ts')) return openQuickWorker(url)
-      const worker = new Worker(url)
-      workers.push(worker)
-      return worker
-    },
-  })
+  const threads = new ThreadCounts()
+  const { openWorker, workers } = threads
+  await using app = await testApp({ env, openWorker })
   const { code } = await app.claim('LASTING', 'https://example.com/', 'enterprise')
-  const visitors = await visitEach(app, code)
+  const visitors = await visitEach(app, threads, code)
   workers[0]?.terminate()
   const logged = (event: string) => app.log.some((line) => line.includes(`"event":"${event}"`))
   await eventually('the end is logged', () => logged('thread.ended'))
   expect((await app.call('GET', '/-/live')).status).toBe(200)
   expect((await app.call('GET', `/${code}`)).status).toBe(302)
   await eventually('the thread runs again', () => logged('thread.restarted'))
-  const again = await visitEach(app, code)
+  const again = await visitEach(app, threads, code)
   expect(workers).toHaveLength(THREADS + 1)
   const { body } = await app.call('GET', `/api/lookup/${code}`)
   const { body: later } = await app.call('GET', `/api/lookup/${code}`)

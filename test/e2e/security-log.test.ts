@@ -17,7 +17,7 @@ function events(app: TestApp, from = 0): Line[] {
     if (!/^(session|throttle|password|key|account|owner|invite)\./.test(String(line.event))) {
       return []
     }
-    expect(request_id).toMatch(/^[a-z0-9]{8}-[a-z0-9]+$/)
+    expect(request_id).toMatch(/^[0-9a-f-]{36}$/)
     return [line]
   })
 }

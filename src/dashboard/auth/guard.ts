@@ -4,7 +4,7 @@ import type { Account, AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, LARGE_BODY_MAX, SMALL_BODY_MAX } from '../../http/body.ts'
-import { clientOf, REQUEST_ID, type ResponseState } from '../../http/context.ts'
+import { clientOf, newRequestId, REQUEST_ID, type ResponseState } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import { bulkBytesMax } from '../../links/create.ts'
@@ -188,7 +188,7 @@ function originOf(
 ): ClientOrigin {
   const client = clientOf(deps.address, request)
   const { headers } = set as ResponseState
-  headers[REQUEST_ID] ??= deps.requestIds.next()
+  headers[REQUEST_ID] ??= newRequestId()
   return {
     address: clientIp(client),
     network: clientNetwork(client),
