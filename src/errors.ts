@@ -99,11 +99,8 @@ export const retryAfter = (seconds: number) => ({ headers: { 'retry-after': Stri
  */
 export const degradedError = (
   code: 'thread_ended' | 'thread_hanging' | 'not_following' | 'unhealthy',
-  {
-    thread = '',
-    database,
-    reason,
-  }: { thread?: string; database: 'ok' | 'error'; reason?: string | undefined },
+  database: 'ok' | 'error',
+  { thread, reason }: { thread?: string; reason?: string | undefined } = {},
 ): AppError =>
   new AppError(code, thread, {
     headers: { 'retry-after': '1' },

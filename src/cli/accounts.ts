@@ -1,12 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import {
-  findKeyByName,
-  hasNoExpiry,
-  issueKey,
-  KEY_OVERLAP_MS,
-  type KeyDeps,
-  keyName,
-} from '../accounts/keys.ts'
+import { findKeyByName, hasNoExpiry, issueKey, KEY_OVERLAP_MS, keyName } from '../accounts/keys.ts'
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow, KeyRow } from '../accounts/store.ts'
@@ -123,12 +116,9 @@ export const accountCommands = {
 
 const run = printing(accountCommands)
 
-type CommandDeps = Omit<Administration, 'maintenance' | 'baseUrl'>
-type LinkDeps = Omit<Administration, 'maintenance'>
-
 /** Creates an account and shows its first key, which is never shown again. */
 export async function createAccount(
-  deps: CommandDeps,
+  deps: Administration,
   { email, plan, json }: { email: string; plan: Plan; json?: Flag },
 ): Promise<string> {
   const { key, stored } = issueKey(deps)
@@ -140,10 +130,7 @@ export async function createAccount(
 }
 
 /** One line per account, the oldest first. */
-export function listAccounts(
-  { accounts }: Pick<KeyDeps, 'accounts'>,
-  { json, after = 0 }: PageOptions,
-): Page {
+export function listAccounts({ accounts }: Administration, { json, after = 0 }: PageOptions): Page {
   const page = accounts.list({ after, limit: PAGE })
   const lines = page.map(({ id, email, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
@@ -156,7 +143,7 @@ export function listAccounts(
 }
 
 export async function setPlan(
-  deps: CommandDeps,
+  deps: Administration,
   { email, plan }: { email: string; plan: Plan },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
@@ -166,7 +153,7 @@ export async function setPlan(
 
 /** Creates a one-time link that sets the account's password. Earlier links stop working. */
 export async function resetPassword(
-  deps: LinkDeps,
+  deps: Administration,
   { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
@@ -177,7 +164,7 @@ export async function resetPassword(
 
 /** For a member whose phone and recovery codes are lost. */
 export async function resetTwoFactor(
-  deps: CommandDeps,
+  deps: Administration,
   { email }: { email: string },
 ): Promise<string> {
   const account = await getAccount(deps, email)
@@ -188,7 +175,7 @@ export async function resetTwoFactor(
 
 /** Creates a one-time link that creates the owner account. Earlier links stop working. */
 export async function setupLink(
-  deps: LinkDeps,
+  deps: Administration,
   { another, json }: { another?: Flag; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
@@ -205,7 +192,7 @@ export async function setupLink(
 }
 
 async function addLink(
-  deps: LinkDeps,
+  deps: Administration,
   about: { purpose: 'setup' } | { purpose: 'reset'; accountId: number },
 ): Promise<{ link: string; ends_at: string }> {
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
@@ -215,7 +202,7 @@ async function addLink(
 
 /** The new key has the name and the access of the old one. */
 export async function rotate(
-  deps: CommandDeps,
+  deps: Administration,
   { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email)
@@ -234,7 +221,7 @@ export async function rotate(
 }
 
 export async function revoke(
-  deps: CommandDeps,
+  deps: Administration,
   { email, name, now }: { email: string; name?: string | undefined; now?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email)
@@ -247,7 +234,7 @@ export async function revoke(
  * expires already: then the command changes all of them. With several keys, no key is guessed.
  */
 function chooseKey(
-  { accounts, clock }: KeyDeps,
+  { accounts, clock }: Administration,
   { id, email }: AccountRow,
   name: string | undefined,
 ): KeyRow | undefined {
@@ -265,7 +252,7 @@ function chooseKey(
 
 /** Returns when the old key expires, as the end of a sentence. */
 async function replaceKeys(
-  { writer, clock }: CommandDeps,
+  { writer, clock }: Administration,
   keys: Omit<Parameters<AccountWrites['replaceKeys']>[0], 'endsAt' | 'now'>,
   immediately: Flag,
 ): Promise<string> {
@@ -277,7 +264,7 @@ async function replaceKeys(
 
 /** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
 export async function disableAccount(
-  deps: CommandDeps,
+  deps: Administration,
   { email, links }: { email: string; links?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
@@ -290,7 +277,7 @@ export async function disableAccount(
 }
 
 export async function enableAccount(
-  deps: CommandDeps,
+  deps: Administration,
   { email }: { email: string },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
@@ -299,7 +286,7 @@ export async function enableAccount(
 }
 
 async function getAccount(
-  { accounts, writer }: Pick<Administration, 'accounts' | 'writer'>,
+  { accounts, writer }: Administration,
   email: string,
 ): Promise<AccountRow> {
   await writer.catchUp()

@@ -42,10 +42,8 @@ export const linkCommands = { disableCode, enableCode, listDisabled }
 
 const run = printing(linkCommands)
 
-type LinkDeps = Pick<Administration, 'moderation' | 'clock'>
-
 async function disableCode(
-  { moderation, clock }: LinkDeps,
+  { moderation, clock }: Administration,
   { code, reason }: { code: Code; reason: string },
 ): Promise<string> {
   const found = await moderation.call('disableCode', { code, reason, now: clock() })
@@ -53,14 +51,17 @@ async function disableCode(
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
 
-async function enableCode({ moderation }: LinkDeps, { code }: { code: Code }): Promise<string> {
+async function enableCode(
+  { moderation }: Administration,
+  { code }: { code: Code },
+): Promise<string> {
   const found = await moderation.call('enableCode', { code })
   if (!found) throw new CommandError(`${code} is not disabled`)
   return `${code} is enabled.`
 }
 
 /** One line for each code, the newest first. */
-function listDisabled({ moderation }: LinkDeps, { json, after = 0 }: PageOptions): Page {
+function listDisabled({ moderation }: Administration, { json, after = 0 }: PageOptions): Page {
   const { items } = moderation.reads.list({ limit: PAGE, offset: after })
   const lines = items.map(({ code, reason, disabledAt }) => {
     const disabled_at = isoTime(disabledAt)

@@ -101,7 +101,10 @@ function openForCommands({ dataDir, host, baseUrl }: Config, app: App, log: Log)
 
 async function stop(app: App): Promise<void> {
   await app.beginStop()
-  await stopListening(app)
+  await app.refuseConnections()
+  // Requests on open connections are answered, and those in flight are finished.
+  await Bun.sleep(KEEP_ALIVE_MS)
+  await app.stopListening(GRACE_MS)
   await app.operators?.server?.stop(true)
   await app.close(BACKGROUND_MS)
 }
@@ -116,16 +119,6 @@ async function listenForOperators(app: App, { metricsListen }: Config): Promise<
     await app.close()
     throw new ListenError(host, port, error)
   }
-}
-
-/**
- * Refuses new connections, answers requests on open ones, waits for requests in flight, and then
- * closes the rest.
- */
-async function stopListening(app: App): Promise<void> {
-  await app.refuseConnections()
-  await Bun.sleep(KEEP_ALIVE_MS)
-  await app.stopListening(GRACE_MS)
 }
 
 /**

@@ -64,7 +64,7 @@ export function admit(
   describeBudget(budget, set)
   if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
   if (!budget.allowed) throw rateLimited(budget)
-  if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
+  if (!isReadable) throw degradedError('unhealthy', 'error')
   return account
 }
 

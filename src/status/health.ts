@@ -47,8 +47,8 @@ export class Health {
   }
 
   isReady(): boolean {
-    if (this.#isStopping || this.deadThread || this.hangingThread) return false
-    if (this.clusterProblem) return false
+    if (this.#isStopping || this.deadThread || this.hangingThread || this.clusterProblem)
+      return false
     return this.totalRedirects() !== undefined
   }
 

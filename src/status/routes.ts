@@ -109,11 +109,11 @@ function status({ health, clock, monotonic }: StatusDeps): StatusView {
 function degraded(health: Health, isOperator = false): AppError {
   const { deadThread, hangingThread } = health
   const database = health.totalRedirects() === undefined ? 'error' : 'ok'
-  if (deadThread) return degradedError('thread_ended', { thread: deadThread, database })
-  if (hangingThread) return degradedError('thread_hanging', { thread: hangingThread, database })
+  if (deadThread) return degradedError('thread_ended', database, { thread: deadThread })
+  if (hangingThread) return degradedError('thread_hanging', database, { thread: hangingThread })
   if (health.clusterProblem) {
     const reason = isOperator ? health.clusterProblem : undefined
-    return degradedError('not_following', { database, reason })
+    return degradedError('not_following', database, { reason })
   }
-  return degradedError('unhealthy', { database })
+  return degradedError('unhealthy', database)
 }
