@@ -72,6 +72,27 @@ test('key rotate --name --now ends that key and all that it replaced, and keeps 
   expect([second, third].map(account.scopeOf)).toEqual([undefined, 'read'])
 })
 
+test('key revoke ends a key in 24 hours, or with --now at once', async () => {
+  using folder = temporaryFolder()
+  using account = await open(folder.path, ['Shop', 'read'])
+  await revoke(account.deps, { email: EMAIL, name: 'Shop' })
+  expect(account.working()).toEqual(['Default', 'Shop'])
+  await revoke(account.deps, { email: EMAIL, name: 'Default', now: true })
+  expect(account.working()).toEqual(['Shop'])
+})
+
+test('account list --json prints an object per account', async () => {
+  using folder = temporaryFolder()
+  using account = await open(folder.path)
+  await createAccount(account.deps, { email: 'ben@example.com', plan: 'pro' })
+  const lines = listAccounts(account.deps, { json: true }).text.split('\n')
+  const about = { links: 0, created_at: '2026-03-01T00:00:00.000Z' }
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { account_id: 1, email: EMAIL, plan: 'free', ...about },
+    { account_id: 2, email: 'ben@example.com', plan: 'pro', ...about },
+  ])
+})
+
 test('a name that no key has is refused with those that there are', async () => {
   using folder = temporaryFolder()
   using account = await open(folder.path)

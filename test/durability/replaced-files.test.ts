@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { cpSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
-import { makeAccount, Service } from '../support/binary.ts'
+import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolderInMemory as temporaryFolder } from '../support/folder.ts'
 
 /** Files of the data folder that are deleted, replaced or cut short under the running service. */
@@ -80,6 +80,11 @@ test('a database that was moved away and back: writes go on, and everything is t
     renameSync(file, `${file}-elsewhere`)
     await eventually('it is not ready', async () => !(await isReady(service)))
     expect((await service.fetch(`/${code}`)).status).toBe(302)
+    expect(await command(['health'], env)).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('/-/ready answers 503'),
+    })
     renameSync(`${file}-elsewhere`, file)
     await eventually('it is ready', () => isReady(service))
     expect(await service.shorten(key, 'https://example.com/after')).toHaveLength(8)

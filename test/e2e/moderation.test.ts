@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { accountCommands } from '../../src/cli/accounts.ts'
 import { type Answer, eventually, type TestApp, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -123,6 +124,25 @@ test('commands on links refuse what makes no sense, and say what is wrong', asyn
     reason: 'second',
     disabled_at: '2026-03-01T12:00:00.000Z',
   })
+})
+
+test('account disable refuses the keys of an account, and with --links its links, until account enable', async () => {
+  await using app = await testApp()
+  const { code } = await app.claim('PHISH01', DESTINATION)
+  const other = await app.claim('GOOD0001', 'https://good.example/', 'pro')
+  const email = 'free@example.com'
+  const { disableAccount, enableAccount } = accountCommands
+  const now = async () => [
+    (await app.call('GET', '/api/list', { key: 'free' })).status,
+    await statusOf(app, code),
+    await statusOf(app, other.code),
+  ]
+  await disableAccount(app.administration, { email })
+  expect(await now()).toEqual([401, 302, 302])
+  await disableAccount(app.administration, { email, links: true })
+  expect(await now()).toEqual([401, 410, 302])
+  await enableAccount(app.administration, { email })
+  expect(await now()).toEqual([200, 302, 302])
 })
 
 /** In one step: a reader sees the old file or the new one. */
