@@ -13,7 +13,7 @@ export const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits
 /** See `OrderCalls`. */
 export const CATCH_UP = 'catchUp'
 /** The last set of calls that differs from the one before it in more than a property of links. */
-const BASE_VERSION = 7
+const BASE_VERSION = 8
 /** The number of properties in that set. Each further property adds a version. */
 const BASE_PROPERTIES = 10
 
@@ -33,11 +33,15 @@ const SINCE: Readonly<Record<string, number>> = {
   signUp: 3,
   // A row may set every property.
   importLinks: CALLS_VERSION,
-  addVisits: 5,
+  // Since then, sums have their present form.
+  addVisits: 8,
   sharePage: 5,
   unsharePage: 5,
   hashRows: CALLS_VERSION,
 }
+
+/** Since this set, `patchLinks` sets aliases. */
+const ALIASES_SINCE = 7
 
 /** The smallest set that contains all of the calls and the properties that they set. */
 export function versionNeeded(calls: readonly LoggedCall[]): number {
@@ -48,7 +52,7 @@ function versionOf({ name, args }: LoggedCall): number {
   const since = SINCE[name] ?? 1
   if (name !== 'patchLinks') return since
   const { patch, aliases } = args as PatchLinks
-  if (aliases) return BASE_VERSION
+  if (aliases) return ALIASES_SINCE
   const last = SETTABLE_PROPERTIES.findLastIndex((one) => patch[one.name] !== undefined)
   return Math.max(since, BASE_VERSION + last + 1 - BASE_PROPERTIES)
 }

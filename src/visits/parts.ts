@@ -28,7 +28,9 @@ export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new 
  * next three bits its kind, and above them its place in `NUMBERED`, counted from 1; with place 0,
  * the length and the bytes of a text follow.
  */
-const VERSION = 1
+const VERSION = 2
+/** Like `VERSION`, but with every count and without the bit for it. It is read only. */
+const VERSION_WITH_COUNTS = 1
 const KINDS_MAX = 8
 
 const PLACES = VISIT_KINDS.map(
@@ -58,10 +60,13 @@ export function encodeSums({ known, observed, counts }: VisitSums): Uint8Array {
 /** Throws RangeError for bytes that `encodeSums` did not return. */
 export function decodeSums(bytes: Uint8Array): VisitSums {
   const input = new VarintReader(bytes)
-  if (input.next() !== VERSION) throw new RangeError('the form of these sums is unknown')
+  const version = input.next()
+  if (version !== VERSION && version !== VERSION_WITH_COUNTS) {
+    throw new RangeError('the form of these sums is unknown')
+  }
   const sums: VisitSums = { known: input.next(), observed: input.next(), counts: new Map() }
   while (!input.isAtEnd) {
-    const number = input.next()
+    const number = version === VERSION ? input.next() : input.next() * 2
     const code = Math.floor(number / 2)
     const kind = VISIT_KINDS[code % KINDS_MAX]
     const place = Math.floor(code / KINDS_MAX)
