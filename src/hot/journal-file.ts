@@ -112,17 +112,19 @@ export class JournalFile implements Disposable {
    * complete, or a power loss dropped its page.
    */
   recover(position: number): Uint32Array {
-    const found: { at: number; linkIds: Uint32Array }[] = []
+    const linkIds = new Uint32Array(this.entries)
+    let end = 0
     for (const { words, lap, at } of this.#chunks(position, position + this.entries)) {
       // Almost no chunk contains the lap at all, and this native search is fast.
       if (!words.includes(lap)) continue
-      const linkIds = idsOf(words, lap)
-      if (linkIds.length > 0) found.push({ at, linkIds })
+      for (let word = 0; word < words.length; word += ENTRY_WORDS) {
+        if (words[word + 1] !== lap) continue
+        const entry = at - position + word / ENTRY_WORDS
+        linkIds[entry] = words[word] as number
+        end = entry + 1
+      }
     }
-    const last = found.at(-1)
-    const whole = new Uint32Array(last ? last.at + last.linkIds.length - position : 0)
-    for (const { at, linkIds } of found) whole.set(linkIds, at - position)
-    return whole
+    return linkIds.slice(0, end)
   }
 
   /** Chunks of a range in order, each within one lap. A chunk is valid until the next one. */
@@ -154,18 +156,6 @@ export class JournalFile implements Disposable {
       filled += read
     }
   }
-}
-
-/** The link ids up to the last entry of a lap; 0 for entries of other laps. */
-function idsOf(words: Uint32Array, lap: number): Uint32Array {
-  const linkIds = new Uint32Array(words.length / ENTRY_WORDS)
-  let end = 0
-  for (let entry = 0; entry < linkIds.length; entry++) {
-    if (words[entry * ENTRY_WORDS + 1] !== lap) continue
-    linkIds[entry] = words[entry * ENTRY_WORDS] as number
-    end = entry + 1
-  }
-  return linkIds.slice(0, end)
 }
 
 /**

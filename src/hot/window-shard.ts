@@ -68,7 +68,7 @@ export interface WindowShardOptions extends CallerSlotsOptions {
   failsOpen: boolean
 }
 
-export type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
 
 /** Whether a request is within its budget, and what is left of the budget. */
 export interface Decision {

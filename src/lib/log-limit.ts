@@ -8,12 +8,6 @@ const LINES_PER_MINUTE: Readonly<Record<string, number>> = {
   'request.failed': 100,
 }
 
-interface Minute {
-  startedAt: number
-  lines: number
-  suppressed: number
-}
-
 interface LimitedLog extends Log {
   /** Logs how many lines were suppressed since the last line of their event. */
   close(): void
@@ -24,24 +18,22 @@ interface LimitedLog extends Log {
  * the next line of the event has the count in `suppressed`.
  */
 export function limitLines(log: Log, monotonic: MonotonicClock): LimitedLog {
-  const minutes = new Map<string, Minute>()
+  /** By event: when its minute began, and its lines since. */
+  const minutes = new Map<string, { startedAt: number; lines: number }>()
+  const maxOf = (event: string): number => LINES_PER_MINUTE[event] ?? Number.POSITIVE_INFINITY
+  const suppressedIn = (event: string): number =>
+    Math.max(0, (minutes.get(event)?.lines ?? 0) - maxOf(event))
 
   /** Number of lines suppressed before this one; undefined if this one is suppressed as well. */
   const admit = (event: string): number | undefined => {
-    const max = LINES_PER_MINUTE[event]
-    if (max === undefined) return 0
+    const max = maxOf(event)
+    if (max === Number.POSITIVE_INFINITY) return 0
     const now = monotonic()
     const minute = minutes.get(event)
-    if (!minute || now - minute.startedAt >= MINUTE) {
-      minutes.set(event, { startedAt: now, lines: 1, suppressed: 0 })
-      return minute?.suppressed ?? 0
-    }
-    if (minute.lines < max) {
-      minute.lines++
-      return 0
-    }
-    minute.suppressed++
-    return undefined
+    if (minute && now - minute.startedAt < MINUTE) return ++minute.lines <= max ? 0 : undefined
+    const suppressed = suppressedIn(event)
+    minutes.set(event, { startedAt: now, lines: 1 })
+    return suppressed
   }
 
   const limited =
@@ -58,7 +50,8 @@ export function limitLines(log: Log, monotonic: MonotonicClock): LimitedLog {
     warn: limited(log.warn),
     error: limited(log.error),
     close() {
-      for (const [event, { suppressed }] of minutes) {
+      for (const event of minutes.keys()) {
+        const suppressed = suppressedIn(event)
         if (suppressed > 0) log.warn(event, { suppressed })
       }
       minutes.clear()

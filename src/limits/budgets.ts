@@ -2,7 +2,6 @@ import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/p
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Client } from '../hot/client-address.ts'
 import { SlidingWindow, type WindowMemory } from '../hot/sliding-window.ts'
-import type { Decision, Mutable } from '../hot/window-shard.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 
 /** Maximum number of callers per window. hot/sliding-window.ts states the memory of each. */
@@ -182,24 +181,15 @@ export class RateLimiter {
       return budget
     }
     const now = Math.floor(this.#thread.monotonic())
-    return describe(budget, limit, window.take(keyHigh, keyLow, limit, now), time)
+    const { allowed, remaining, resetAfterMs } = window.take(keyHigh, keyLow, limit, now)
+    budget.allowed = allowed
+    budget.limit = limit
+    budget.remaining = remaining
+    budget.resetAt = Math.ceil((time + resetAfterMs) / 1000)
+    // A client that reads 0 seconds would try again at once.
+    budget.retryAfter = Math.max(1, Math.ceil(resetAfterMs / 1000))
+    return budget
   }
-}
-
-/** Sets `budget` to a decision made at `time`, and returns it. */
-export function describe(
-  budget: Mutable<Budget>,
-  limit: number,
-  decision: Decision,
-  time: number,
-): Budget {
-  budget.allowed = decision.allowed
-  budget.limit = limit
-  budget.remaining = decision.remaining
-  budget.resetAt = Math.ceil((time + decision.resetAfterMs) / 1000)
-  // A client that reads 0 seconds would try again at once.
-  budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
-  return budget
 }
 
 function mapValues<Name extends string, From, To>(

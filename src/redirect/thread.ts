@@ -37,8 +37,21 @@ export interface VisitRecording {
   headers: readonly string[]
 }
 
+/** Settings that are the same for all threads, and do not change while the service runs. */
+export interface CommonSettings {
+  databaseFile: string
+  cacheMax: number
+  trustedProxies: readonly string[]
+  notFoundUrl: string | undefined
+  logsRequests: boolean
+  /** Shared memory of `CodeVersions`. */
+  versions: SharedArrayBuffer
+  /** See `clocksIn`. */
+  time: SharedArrayBuffer | undefined
+}
+
 /** The settings of a redirect thread. */
-export interface RedirectSettings {
+export interface RedirectSettings extends CommonSettings {
   hostname: string
   port: number
   /** Number of this thread for the locks of the limiter. */
@@ -47,12 +60,7 @@ export interface RedirectSettings {
   control: MessagePort
   /** Where the control thread listens, on the loopback interface. */
   controlPort: number
-  databaseFile: string
-  cacheMax: number
   connectionLimits: ThreadLimits
-  trustedProxies: readonly string[]
-  notFoundUrl: string | undefined
-  logsRequests: boolean
   /** Where details of redirects are recorded; undefined with VISIT_DETAILS=off. */
   visits: VisitRecording | undefined
   limiter: LimiterMemory
@@ -60,12 +68,9 @@ export interface RedirectSettings {
   lists: BlockedLists
   /** Shared memory of `PassedPeers`. */
   peers: SharedArrayBuffer
-  /** Shared memory of `CodeVersions`, `RedirectCounters` and, once it exists, a `CodeFilter`. */
-  versions: SharedArrayBuffer
+  /** Shared memory of `RedirectCounters` and, once it exists, a `CodeFilter`. */
   counters: SharedArrayBuffer
   codes: SharedArrayBuffer | undefined
-  /** See `clocksIn`. */
-  time: SharedArrayBuffer | undefined
 }
 
 /** The page cache of the operating system holds the rest of the database. */

@@ -13,19 +13,13 @@ import type { RateLimiter } from '../limits/budgets.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
 import { limitsPerThread } from './connection-limits.ts'
 import { withPortLock } from './port-lock.ts'
-import type { RedirectFunctions, RedirectSettings, ThreadNote, VisitRecording } from './thread.ts'
-
-/** Settings that are the same for all threads, and do not change while the service runs. */
-type CommonSettings = Pick<
+import type {
+  CommonSettings,
+  RedirectFunctions,
   RedirectSettings,
-  | 'databaseFile'
-  | 'cacheMax'
-  | 'trustedProxies'
-  | 'notFoundUrl'
-  | 'logsRequests'
-  | 'versions'
-  | 'time'
->
+  ThreadNote,
+  VisitRecording,
+} from './thread.ts'
 
 interface RedirectThreadsOptions {
   count: number
