@@ -33,54 +33,29 @@ export function callerHash(keys: CallerSlotsOptions, keyHigh: number, keyLow: nu
  * time. All state is in shared memory, which is zero while no slot is in use; the caller excludes
  * other threads. `hash` is always the key's `callerHash`.
  */
-export class CallerSlots {
-  readonly #index: KeyIndex
+export class CallerSlots extends KeyIndex {
   readonly #areAddresses: boolean
   readonly #ownMax: number
 
   constructor(memory: SharedArrays, options: CallerSlotsOptions) {
-    this.#index = new KeyIndex(memory, options)
+    super(memory, options)
     this.#areAddresses = options.areAddresses
     this.#ownMax = options.keysMax / 2
   }
 
-  get size(): number {
-    return this.#index.size
-  }
-
-  get isFull(): boolean {
-    return this.#index.isFull
-  }
-
-  /** Slots that have ever been used. */
-  get slotsUsed(): number {
-    return this.#index.slotsUsed
-  }
-
-  /** The highest memory use so far. */
-  get bytes(): number {
-    return this.#index.bytes
-  }
-
   /** The caller's slot, or NO_SLOT. */
-  find(hash: number, keyHigh: number, keyLow: number): number {
-    const index = this.#index
-    if (!this.#areAddresses || !hasGroup(keyHigh)) return index.find(hash, keyHigh, keyLow)
-    const slot = index.find(index.hash(keyHigh, keyLow), keyHigh, keyLow)
+  override find(hash: number, keyHigh: number, keyLow: number): number {
+    if (!this.#areAddresses || !hasGroup(keyHigh)) return super.find(hash, keyHigh, keyLow)
+    const slot = super.find(this.hash(keyHigh, keyLow), keyHigh, keyLow)
     if (slot !== NO_SLOT) return slot
-    return index.find(hash, groupHigh(keyHigh), groupLow(keyHigh, keyLow))
+    return super.find(hash, groupHigh(keyHigh), groupLow(keyHigh, keyLow))
   }
 
   /** Gives a slot to a caller that has none, or to its group. NO_SLOT when full. */
-  add(hash: number, keyHigh: number, keyLow: number): number {
-    const index = this.#index
-    if (!this.#areAddresses || !hasGroup(keyHigh)) return index.add(hash, keyHigh, keyLow)
-    return index.size > this.#ownMax
-      ? index.add(hash, groupHigh(keyHigh), groupLow(keyHigh, keyLow))
-      : index.add(index.hash(keyHigh, keyLow), keyHigh, keyLow)
-  }
-
-  remove(slot: number): void {
-    this.#index.remove(slot)
+  override add(hash: number, keyHigh: number, keyLow: number): number {
+    if (!this.#areAddresses || !hasGroup(keyHigh)) return super.add(hash, keyHigh, keyLow)
+    return this.size > this.#ownMax
+      ? super.add(hash, groupHigh(keyHigh), groupLow(keyHigh, keyLow))
+      : super.add(this.hash(keyHigh, keyLow), keyHigh, keyLow)
   }
 }
