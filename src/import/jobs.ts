@@ -3,7 +3,6 @@ import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import { csvLine } from '../lib/csv.ts'
 import type { Log } from '../lib/log.ts'
-import type { FormatName } from './formats.ts'
 import { type ImportDeps, importLines } from './lines.ts'
 import { isFine } from './outcomes.ts'
 import {
@@ -26,7 +25,6 @@ export interface ImportJob {
   problem?: string
   /** Known after the first reading of the file. */
   found?: Scan
-  format?: FormatName
   /** Rows of this phase, as far as it is. */
   done: number
   /** Of the last phase. */
@@ -85,7 +83,6 @@ export class ImportJobs {
         job.done = rows
         if (!file.isTrusted && rows > ROWS_MAX) throw new SourceError(TOO_MANY_ROWS)
       })
-      job.format = job.found.format
       await this.#run(owner, job, true)
       job.phase = 'checked'
     })

@@ -4,7 +4,7 @@ import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
 import { isCreated, OUTCOMES } from '../../import/outcomes.ts'
-import { countRows } from '../../import/plan.ts'
+import { countRows, type Summary } from '../../import/plan.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
@@ -182,7 +182,7 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
   const title = phase === 'done' ? `${links} imported` : `Check of ${file.name}`
   return parts.card(
     title,
-    html`${summary && outcomeTable(job)}
+    html`${summary && outcomeTable(summary, phase)}
       ${job.problems.length > 0 && problemTable(job)}
       <div class="row">
         ${
@@ -209,14 +209,13 @@ function progressCard({ phase, file, done, found }: ImportJob): Html {
   </section>`
 }
 
-function outcomeTable({ format, summary, phase }: ImportJob): Html {
-  const { counts = {}, hits = 0, lost = {} } = summary ?? {}
-  const about = format ? formatOf(format) : undefined
+function outcomeTable({ format, counts, hits, lost }: Summary, phase: ImportJob['phase']): Html {
+  const { label, note } = formatOf(format)
   const lostText = Object.entries(lost).map(([name, n]) => `${parts.count(n)} × ${name}`)
   const rows = OUTCOMES.map((outcome) => [outcome, counts[outcome] ?? 0] as const).filter(
     ([, n]) => n > 0,
   )
-  return html`<p>Recognized as ${about?.label ?? 'CSV'}. ${about?.note}
+  return html`<p>Recognized as ${label}. ${note}
       ${hits > 0 && `Hits without dates: ${parts.count(hits)}.`}
       ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}</p>
     ${parts.table(
