@@ -194,7 +194,8 @@ function checkRow(
   if ([url, properties.expired_url].some((one) => one && blocklist.isBlocked(one))) {
     return refused('blocked', REFUSALS.url_blocked.message())
   }
-  return startsAfterExpiry(propertiesOf(row)) ? refused('bad_row', BAD_TIMES) : row
+  const { starts_at = null, expires_at = null } = properties
+  return startsAfterExpiry({ starts_at, expires_at }) ? refused('bad_row', BAD_TIMES) : row
 }
 
 function propertiesOf({ properties: { expired_url: expired, ...rest } }: ImportRow) {
