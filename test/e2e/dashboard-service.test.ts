@@ -3,10 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DashboardDeps } from '../../src/dashboard/deps.ts'
 import { servicePages } from '../../src/dashboard/pages/service.ts'
-import {
-  serviceAccountPages,
-  serviceAccountsPages,
-} from '../../src/dashboard/pages/service-accounts.ts'
+import { serviceAccountsPages } from '../../src/dashboard/pages/service-accounts.ts'
 import { serviceLinksPages } from '../../src/dashboard/pages/service-links.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
@@ -80,7 +77,7 @@ test('for everybody but the owner there is no page of the service, and nothing i
 test('that list of pages and forms is whole', () => {
   // Routes are known before anything that they work with.
   const deps = {} as DashboardDeps
-  const all = [servicePages, serviceAccountsPages, serviceAccountPages, serviceLinksPages]
+  const all = [servicePages, serviceAccountsPages, serviceLinksPages]
   const found = all.flatMap((pages) =>
     pages(deps).routes.map(
       ({ method, path }) => `${method} ${path.replace(':id', '1').replace(':code', 'SPRING26')}`,

@@ -11,14 +11,11 @@
       bar.dataset.tip = title.textContent
       title.remove()
     }
-    const tip = document.createElement('div')
-    tip.className = 'tip'
-    tip.hidden = true
-    tip.setAttribute('aria-hidden', 'true')
-    const spoken = document.createElement('div')
-    spoken.className = 'visually-hidden'
-    spoken.setAttribute('role', 'status')
-    svg.parentElement.append(tip, spoken)
+    svg.insertAdjacentHTML(
+      'afterend',
+      '<div class="tip" hidden aria-hidden="true"></div>' +
+        '<div class="visually-hidden" role="status"></div>',
+    )
   }
 
   /** Shows one bar's value; `index` undefined: none. */

@@ -22,8 +22,8 @@
   }
 
   /** Shows times in the browser's time zone, and buttons that need scripts. */
-  const enhance = (root) => {
-    for (const element of root.querySelectorAll('time[datetime]:not([data-done])')) {
+  const enhance = () => {
+    for (const element of document.querySelectorAll('time[datetime]:not([data-done])')) {
       if (element.dataset.countdown !== undefined) continue
       const time = new Date(element.dateTime)
       if (Number.isNaN(time.getTime())) continue
@@ -32,10 +32,10 @@
       element.title = isAge ? dateTime.format(time) : element.textContent
       if (!isAge) element.textContent = dateTime.format(time)
     }
-    for (const element of root.querySelectorAll('[data-copy], [data-needs-script]')) {
+    for (const element of document.querySelectorAll('[data-copy], [data-needs-script]')) {
       element.hidden = false
     }
-    for (const element of root.querySelectorAll('[data-without-script]')) element.hidden = true
+    for (const element of document.querySelectorAll('[data-without-script]')) element.hidden = true
   }
 
   /** Copies the value of an element. Returns whether the browser allowed it. */
@@ -208,11 +208,10 @@
     for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
-  document.addEventListener('htmx:load', ({ detail }) => enhance(detail.elt))
-  // Before the new part is painted; `htmx:load` comes later.
-  document.addEventListener('htmx:afterSwap', () => enhance(document))
+  // Before the new part is painted.
+  document.addEventListener('htmx:afterSwap', enhance)
   document.addEventListener('htmx:oobAfterSwap', () => {
-    enhance(document)
+    enhance()
     copyNew()
   })
   document.addEventListener('htmx:afterRequest', ({ detail }) => {
@@ -227,7 +226,7 @@
   })
   document.addEventListener('htmx:sendError', () => announce('The service does not answer.'))
 
-  enhance(document)
+  enhance()
   // An autofocus field takes precedence over the first invalid one.
   if (!document.querySelector('[autofocus]')) {
     document.querySelector('[aria-invalid=true]')?.focus()

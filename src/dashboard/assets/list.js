@@ -3,9 +3,7 @@
   const byId = (id) => document.getElementById(id)
   const rows = () => [...document.querySelectorAll('.links tbody tr')]
   const linkOf = (row) => row?.querySelector('.name a')
-
-  /** The parts of a row that the arrow keys reach, in their order. */
-  const partsOf = (row) => [...row.querySelectorAll('.pick input, .name a, .acts button, .acts a')]
+  const currentRow = () => document.activeElement.closest('.links tbody tr')
 
   /** Leaves two tab stops in each row: the link to its page, and Copy. */
   const reduceTabStops = () => {
@@ -16,7 +14,7 @@
 
   const focusRow = (step) => {
     const all = rows()
-    const at = all.indexOf(document.activeElement.closest('.links tbody tr'))
+    const at = all.indexOf(currentRow())
     const next = at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step
     linkOf(all[Math.min(Math.max(next, 0), all.length - 1)])?.focus()
   }
@@ -29,8 +27,6 @@
 
   const isTyping = ({ target }) =>
     target.matches?.('input:not([type=checkbox]), textarea, select, [contenteditable]')
-
-  const currentRow = () => document.activeElement.closest('.links tbody tr')
 
   /** By the key's character. Each returns false if there is nothing to do. */
   const SHORTCUTS = {
@@ -48,7 +44,7 @@
     const row = event.target.closest?.('.links tbody tr')
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
     if (!row || !step) return
-    const parts = partsOf(row)
+    const parts = [...row.querySelectorAll('.pick input, .name a, .acts button, .acts a')]
     parts[parts.indexOf(event.target) + step]?.focus()
     event.preventDefault()
   }

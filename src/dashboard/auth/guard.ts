@@ -117,8 +117,7 @@ export async function userContext(
     deps.unsent.requireRoom(account.id)
     chargeWrite(deps, account)
   }
-  const isLargest = bulk === 'file' && early.isOwner === 1
-  const bytesMax = bulk ? bulkFormBytesMax(deps, account, isLargest) : SMALL_BODY_MAX
+  const bytesMax = formBytesMax(deps, early, bulk)
   const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
   // A form may arrive slowly: the session may have ended meanwhile.
   const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
@@ -237,12 +236,15 @@ async function readGuardedForm(
 /** Parsing a form needs several times its size in memory. */
 const BULK_FORM_BYTES_MAX = 8 * 1024 * 1024
 
-const bulkFormBytesMax = (
+function formBytesMax(
   { plans }: DashboardDeps,
-  { plan }: Account,
-  isLargest: boolean,
-): number =>
-  isLargest ? LARGE_BODY_MAX : Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
+  { plan, isOwner }: SessionRow,
+  bulk: boolean | 'file',
+): number {
+  if (!bulk) return SMALL_BODY_MAX
+  if (bulk === 'file' && isOwner) return LARGE_BODY_MAX
+  return Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
+}
 
 const isForm = ({ method }: Request): boolean => method !== 'GET' && method !== 'HEAD'
 

@@ -42,6 +42,13 @@ export const accountPages = signedInPages({
     await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
     return seeOther(form.text('next') === 'analytics' ? '/app/analytics' : `${PATH}?done=zone`)
   },
+  // The choice of colors in the account menu. It is a cookie, so it belongs to this browser.
+  'POST /app/theme': ({ deps, form, request }) => {
+    const theme = form.text('theme')
+    const cookie = isTheme(theme) ? deps.cookies.theme(theme) : deps.cookies.end('theme')
+    if (isHtmx(request)) return noContent([cookie])
+    return seeOther(safeNext(form.text('next')) ?? PATH, [cookie])
+  },
   'GET /app/account/delete': deletePage,
   'POST /app/account/delete': formAction(deletePage, deleteAccount),
 })
@@ -208,13 +215,3 @@ function deletePage(context: PageContext): Response {
     label: linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
   })
 }
-
-/** The choice of colors in the account menu. It is a cookie, so it belongs to this browser. */
-export const themePages = signedInPages({
-  'POST /app/theme': ({ deps, form, request }) => {
-    const theme = form.text('theme')
-    const cookie = isTheme(theme) ? deps.cookies.theme(theme) : deps.cookies.end('theme')
-    if (isHtmx(request)) return noContent([cookie])
-    return seeOther(safeNext(form.text('next')) ?? '/app/account', [cookie])
-  },
-})

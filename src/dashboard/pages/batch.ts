@@ -8,11 +8,7 @@ import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import { EXPORT_BYTES, exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
 import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
-import {
-  type LinkProperties,
-  propertiesView,
-  SETTABLE_PROPERTIES,
-} from '../../links/property-table.ts'
+import { propertiesView, SETTABLE_PROPERTIES } from '../../links/property-table.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
@@ -25,8 +21,15 @@ import { PAGE_SIZE } from '../ui/layout.ts'
 import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
 import { linksPage } from './links.ts'
 
-/** Actions of the list on the selected links. */
+/** Actions of the list on the selected links, and the export of all. */
 export const batchPages = signedInPages({
+  /** What the list shows, generated while it is sent. */
+  'GET /app/links/export.csv': async ({ deps, user, query }) => {
+    const hold = deps.unsent.hold(user.account.id)
+    hold.take(EXPORT_BYTES)
+    const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
+    return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
+  },
   // Codes have at least six characters: no link's page can have these paths.
   'POST /app/links/batch': formAction(
     (context) => linksPage({ ...context, form: EMPTY_FORM, query: listQuery(context) }),
@@ -117,16 +120,6 @@ async function qrZip({ deps, user }: PageContext, links: readonly Link[]): Promi
   return fileResponse(zip, { name: 'hopcode-qr-codes.zip', type: 'application/zip' })
 }
 
-/** The links of the account that the list shows as one file, generated while it is sent. */
-export const exportPages = signedInPages({
-  'GET /app/links/export.csv': async ({ deps, user, query }) => {
-    const hold = deps.unsent.hold(user.account.id)
-    hold.take(EXPORT_BYTES)
-    const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
-    return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
-  },
-})
-
 /** A file with a few links. */
 const exportSome = (deps: DashboardDeps, links: readonly Link[]): Response =>
   csvResponse(deps, HEAD + linkLines(deps, withDetails(deps, links)))
@@ -152,20 +145,16 @@ const CELLS = Object.values(COLUMNS)
 const PROPERTY_NAMES = SETTABLE_PROPERTIES.map(({ name }) => name)
 const HEAD = csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
 
-function propertyCells(properties: LinkProperties): (string | number | null)[] {
-  const view = propertiesView(properties)
-  return PROPERTY_NAMES.map((name) => {
-    const value = view[name]
-    if (Array.isArray(value)) return value.join(', ')
-    return typeof value === 'boolean' ? String(value) : value
-  })
-}
-
 const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
   links
     .map((link) => {
-      const cells = CELLS.map((cellOf) => cellOf(link, addresses))
-      return csvLine([...cells, ...propertyCells(link.properties)])
+      const view = propertiesView(link.properties)
+      const properties = PROPERTY_NAMES.map((name) => {
+        const value = view[name]
+        if (Array.isArray(value)) return value.join(', ')
+        return typeof value === 'boolean' ? String(value) : value
+      })
+      return csvLine([...CELLS.map((cellOf) => cellOf(link, addresses)), ...properties])
     })
     .join('')
 

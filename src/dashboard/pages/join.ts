@@ -104,7 +104,7 @@ async function signUp(
   const passwordHash = await deps.passwords.hash(password, by)
   const command = { email, passwordHash, plan: 'free', now: deps.clock() } as const
   const accountId = await deps.writer.call('signUp', command)
-  if (accountId !== undefined) logJoin(context, { flow: 'sign-up', accountId, isNew: true })
+  if (accountId !== undefined) logNewAccount(context, accountId)
   return seeOther('/app/sign-in?done=signed-up')
 }
 
@@ -132,7 +132,8 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
     throw refuseAt('email', 'This address already has an account. Sign in with it.')
   }
   const { accountId, hasNewKey: isNew } = joined
-  logJoin(context, { flow, link, accountId, isNew })
+  if (isNew) logNewAccount(context, accountId)
+  logJoin(context, flow, link, accountId)
   const account = deps.accounts.find(accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
@@ -219,28 +220,23 @@ function storeJoin(
   return writer.call('resetPassword', { tokenHash, passwordHash, now })
 }
 
-interface Joined {
-  flow: JoinFlow
-  link?: OneTimeLinkRow
-  accountId: AccountId
-  isNew: boolean
+function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {
+  const fields = { plan: deps.accounts.find(accountId)?.plan }
+  deps.security.record('account.created', origin, { accountId, fields })
 }
 
-function logJoin({ deps, origin }: AnonymousContext, joined: Joined): void {
-  const { security, accounts } = deps
-  const { flow, link, accountId, isNew } = joined
-  if (isNew) {
-    const fields = { plan: accounts.find(accountId)?.plan }
-    security.record('account.created', origin, { accountId, fields })
-  }
+function logJoin(
+  { deps: { security }, origin }: AnonymousContext,
+  flow: Purpose,
+  link: OneTimeLinkRow,
+  accountId: AccountId,
+): void {
   if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
   if (flow === 'reset') security.record('password.reset', origin, { accountId })
   if (flow === 'invite') {
-    security.record('invite.accepted', origin, {
-      accountId,
-      byAccountId: link?.accountId ?? undefined,
-      fields: { invite_id: link?.id },
-    })
+    const byAccountId = link.accountId ?? undefined
+    const fields = { invite_id: link.id }
+    security.record('invite.accepted', origin, { accountId, byAccountId, fields })
   }
 }
 

@@ -30,11 +30,6 @@ import {
 
 const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 
-export const linkQrFiles = signedInPages({
-  'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
-  'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
-})
-
 async function qrFile(context: PageContext, format: keyof typeof TYPES) {
   const { deps, query } = context
   const link = ownLink(context)
@@ -66,7 +61,7 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
       <h2>QR code</h2>
       ${presetLinks(qrStore.listPresets(accountId), path)}
       <div class="qr-side">
-        ${preview(deps, { code, alias, options: shown })}
+        ${preview(deps, code, alias, shown)}
         <form method="get" action="${path}" class="form" hx-get="${path}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
           hx-select="#qr-preview" hx-swap="outerHTML">
@@ -104,13 +99,12 @@ function addressField({ addresses, aliases }: DashboardDeps, { id, code }: Link,
   })
 }
 
-interface PreviewProps {
-  code: Code
-  alias: string | undefined
-  options: QrOptions
-}
-
-function preview({ addresses }: DashboardDeps, { code, alias, options }: PreviewProps): Html {
+function preview(
+  { addresses }: DashboardDeps,
+  code: Code,
+  alias: string | undefined,
+  options: QrOptions,
+): Html {
   const warning = scanWarning(options)
   const query = qrQueryOf(options)
   if (alias !== undefined) query.set('alias', alias)
@@ -143,8 +137,10 @@ const QR_SETTINGS_PATH = '/app/qr'
 const LOGO_BYTES_MAX = 60 * 1024
 const NAME_LENGTH_MAX = 40
 
-/** The account's logo and presets. */
-export const qrSettingsPages = signedInPages({
+/** The account's logo and presets, and the QR codes of its links as files. */
+export const qrPages = signedInPages({
+  'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
+  'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
   'GET /app/qr': settingsPage,
   'GET /app/qr/logo.png': ({ deps, user }) => {
     const logo = deps.qrStore.findLogo(user.account.id)

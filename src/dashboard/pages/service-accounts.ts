@@ -17,6 +17,7 @@ import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts
 import { serviceTabs } from './service.ts'
 
 const PATH = '/app/service/accounts'
+const pathOf = ({ id }: AccountRow) => `${PATH}/${id}` as const
 /** Pending invitations. */
 const INVITES_MAX = 100
 
@@ -34,6 +35,44 @@ export const serviceAccountsPages = signedInPages(
       const isEnded = Number.isSafeInteger(id) && (await writer.call('endInvite', { id }))
       if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
       return seeOther(`${PATH}?done=withdrawn`)
+    },
+    'GET /app/service/accounts/:id': accountPage,
+    'POST /app/service/accounts/:id/plan': async (context) => {
+      const account = accountOf(context)
+      const plan = requirePlan(context.form)
+      await context.deps.writer.call('setPlan', { accountId: account.id, plan })
+      log(context, 'account.plan_changed', { account, plan })
+      return seeOther(`${pathOf(account)}?done=plan`)
+    },
+    'POST /app/service/accounts/:id/reset': (context) => {
+      const { deps } = context
+      const account = accountOf(context)
+      if (account.disabledAt !== null) return seeOther(pathOf(account))
+      // The link gives access to any account, also this one: a stolen cookie must not permit that.
+      return withPassword(context, { label: 'Create a reset link' }, async () => {
+        const about = { purpose: 'reset', accountId: account.id } as const
+        const link = issueOneTimeLink(deps, about, deps.clock())
+        await deps.writer.call('addOneTimeLink', link.stored)
+        return accountPage(context, deps.baseUrl + link.path)
+      })
+    },
+    'GET /app/service/accounts/:id/disable': disablePage,
+    'POST /app/service/accounts/:id/disable': async (context) => {
+      const { moderation, clock } = context.deps
+      const account = accountOf(context)
+      const links = context.form.text('links') === '1'
+      const command = { accountId: account.id, links, now: clock() }
+      if (!(await moderation.call('disableAccount', command))) {
+        return disablePage(context)
+      }
+      log(context, 'account.disabled', { account })
+      return seeOther(`${pathOf(account)}?done=disabled`)
+    },
+    'POST /app/service/accounts/:id/enable': async (context) => {
+      const account = accountOf(context)
+      await context.deps.moderation.call('enableAccount', { accountId: account.id })
+      log(context, 'account.enabled', { account })
+      return seeOther(`${pathOf(account)}?done=enabled`)
     },
   },
   { owner: true },
@@ -152,53 +191,6 @@ const EMAIL_SHOWN_MAX = 60
 /** The start and the end of an address that is longer than any real one. */
 const shortEmail = (email: string): string =>
   email.length > EMAIL_SHOWN_MAX ? `${email.slice(0, 30)}…${email.slice(-29)}` : email
-
-const pathOf = ({ id }: AccountRow) => `${PATH}/${id}` as const
-
-/** One account, for the owner of the service. */
-export const serviceAccountPages = signedInPages(
-  {
-    'GET /app/service/accounts/:id': accountPage,
-    'POST /app/service/accounts/:id/plan': async (context) => {
-      const account = accountOf(context)
-      const plan = requirePlan(context.form)
-      await context.deps.writer.call('setPlan', { accountId: account.id, plan })
-      log(context, 'account.plan_changed', { account, plan })
-      return seeOther(`${pathOf(account)}?done=plan`)
-    },
-    'POST /app/service/accounts/:id/reset': (context) => {
-      const { deps } = context
-      const account = accountOf(context)
-      if (account.disabledAt !== null) return seeOther(pathOf(account))
-      // The link gives access to any account, also this one: a stolen cookie must not permit that.
-      return withPassword(context, { label: 'Create a reset link' }, async () => {
-        const about = { purpose: 'reset', accountId: account.id } as const
-        const link = issueOneTimeLink(deps, about, deps.clock())
-        await deps.writer.call('addOneTimeLink', link.stored)
-        return accountPage(context, deps.baseUrl + link.path)
-      })
-    },
-    'GET /app/service/accounts/:id/disable': disablePage,
-    'POST /app/service/accounts/:id/disable': async (context) => {
-      const { moderation, clock } = context.deps
-      const account = accountOf(context)
-      const links = context.form.text('links') === '1'
-      const command = { accountId: account.id, links, now: clock() }
-      if (!(await moderation.call('disableAccount', command))) {
-        return disablePage(context)
-      }
-      log(context, 'account.disabled', { account })
-      return seeOther(`${pathOf(account)}?done=disabled`)
-    },
-    'POST /app/service/accounts/:id/enable': async (context) => {
-      const account = accountOf(context)
-      await context.deps.moderation.call('enableAccount', { accountId: account.id })
-      log(context, 'account.enabled', { account })
-      return seeOther(`${pathOf(account)}?done=enabled`)
-    },
-  },
-  { owner: true },
-)
 
 const log = (
   { deps, user }: PageContext,

@@ -1,3 +1,4 @@
+import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -127,7 +128,7 @@ function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
   if (!link) return html`<p>This link was deleted.</p>${parts.facts([reason ?? false])}`
   const account = deps.accounts.find(link.accountId)
   return parts.facts([
-    ['State', stateOf(deps, link, { disabled, linksDisabledAt: account?.linksDisabledAt })],
+    ['State', stateOf(deps, link, disabled, account)],
     reason ?? false,
     ['Destination', link.url === null ? 'none yet' : destination(link.url)],
     [
@@ -144,12 +145,11 @@ function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
 function stateOf(
   { blocklist }: DashboardDeps,
   { url }: Link,
-  by: { disabled: DisabledCode | undefined; linksDisabledAt: number | null | undefined },
+  disabled: DisabledCode | undefined,
+  account: AccountRow | undefined,
 ): Html | string {
-  if (by.disabled) {
-    return html`<strong>disabled</strong> since ${parts.time(by.disabled.disabledAt)}`
-  }
-  if (by.linksDisabledAt) return html`<strong>disabled</strong> with its account`
+  if (disabled) return html`<strong>disabled</strong> since ${parts.time(disabled.disabledAt)}`
+  if (account?.linksDisabledAt) return html`<strong>disabled</strong> with its account`
   if (url === null) return 'reserved'
   if (blocklist.isBlocked(new URL(url)))
     return html`<strong>stopped</strong>: its host is on the blocklist`

@@ -89,14 +89,8 @@ function gridLine(step: number, top: number): Html {
 /** Keeps one hit visible beside thousands. */
 const SHARE_MIN = 0.01
 
-interface ColumnProps {
-  i: number
-  count: number
-  top: number
-}
-
 /** A bar, and its whole column, which has the tooltip even if the bar is empty. */
-function column(bar: Bar, { i, count, top }: ColumnProps): Html {
+function column(bar: Bar, { i, count, top }: { i: number; count: number; top: number }): Html {
   const slot = 1 / count
   const gap = slot * 0.2
   const share = Math.max(bar.value / top, SHARE_MIN)

@@ -323,17 +323,12 @@ interface Column<Item> {
 /** Columns by their labels. A function alone is the cell of an item. */
 type Columns<Item> = Readonly<Record<string, Column<Item> | ((item: Item) => Value)>>
 
-interface TableOptions {
-  /** Its columns fit a narrow screen. */
-  isNarrow?: boolean
-}
-
-/** A table that becomes a list of cards on narrow screens, unless it is narrow itself. */
+/** A table that becomes a list of cards on narrow screens, unless its columns fit them. */
 export function table<Item>(
   caption: string,
   items: readonly Item[],
   columns: Columns<Item>,
-  { isNarrow = false }: TableOptions = {},
+  { isNarrow = false } = {},
 ): Html {
   const all = Object.entries(columns).map(([label, column]) => {
     const { cell, isNumber, isHidden }: Column<Item> =

@@ -65,16 +65,14 @@ export interface HitChart {
   empty: Html
 }
 
-interface SectionPaths {
-  /** The page, which accepts `?range=`, or `?from=` and `?to=`. */
-  path: string
-  /** The source of refreshes, and the series as a file; absent on a public page. */
-  live?: string
-  csv?: string
-}
-
-/** The section with its ranges and its table. Only the content of `#hits` refreshes itself. */
-export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): Html {
+/**
+ * The section with its ranges and its table. Only the content of `#hits` refreshes itself, from
+ * `live`. `path`: the page. `live` and `csv`, the series as a file, are absent on a public page.
+ */
+export function hitSection(
+  { path, live, csv }: { path: string; live?: string; csv?: string },
+  chart: HitChart,
+): Html {
   const { chosen } = chart
   const tabs = PRESETS.map((preset) => {
     const isCurrent = 'preset' in chosen.choice && chosen.choice.preset === preset

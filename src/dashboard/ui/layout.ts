@@ -14,13 +14,8 @@ import {
 import * as parts from './components.ts'
 import { type IconName, icon } from './icons.ts'
 
-/** By the first part of their paths. Other pages are reached from the account menu. */
-const SECTIONS = [
-  { name: 'links', label: 'Links', isForOwner: false },
-  { name: 'analytics', label: 'Analytics', isForOwner: false },
-  { name: 'keys', label: 'Keys', isForOwner: false },
-  { name: 'service', label: 'Service', isForOwner: true },
-]
+/** Their paths are their names. Other pages are reached from the account menu. */
+const SECTIONS = ['Links', 'Analytics', 'Keys']
 
 /**
  * htmx adds no styles and evaluates no text. It does not copy attributes from a replaced element to
@@ -72,12 +67,12 @@ export function page(
   const { user, request } = context
   const { title, back, heading, tabs } = props
   const current = request && sectionOf(request)
-  const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
-    ({ name, label }) => {
-      const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
-      return html`<li><a ${attributes(all)}>${label}</a></li>`
-    },
-  )
+  const labels = user.account.isOwner ? [...SECTIONS, 'Service'] : SECTIONS
+  const items = labels.map((label) => {
+    const name = label.toLowerCase()
+    const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
+    return html`<li><a ${attributes(all)}>${label}</a></li>`
+  })
   const top = html`
     <header class="top">
       <a class="brand" href="/app">${logo()}Hopcode</a>

@@ -7,12 +7,12 @@ import { withDetails } from '../../links/properties.ts'
 import { type LinkProperties, TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
 import { SEARCH_MAX, Tag } from '../../links/schema.ts'
-import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
 import { lastPage, PAGE_SIZE, pageNumber, pager } from './layout.ts'
-import { type Badge, linkRow } from './link-row.ts'
+import { type Badge, linkRow } from './link-parts.ts'
 
 /** The list of an account's links: its query, its rows, its toolbar. */
 
@@ -189,23 +189,19 @@ export async function listSection(
     'aria-label': isEmpty ? undefined : 'Your links',
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
-  return html`<section ${all}>${isEmpty ? noLinks() : linksOf(user, table, tags)}</section>`
+  if (isEmpty) {
+    const advice = html`<p>Paste a URL above to get a short link and a QR code. Your own code can
+      create links with an <a href="/app/keys">API key</a>.</p>`
+    return html`<section ${all}>${parts.emptyState('No links yet', advice)}</section>`
+  }
+  return html`<section ${all}>
+    ${toolbar(table, tags)}
+    <form id="batch" method="post" action="/app/links/batch">
+      <input type="hidden" name="csrf" value="${user.csrf}">
+      ${list(table)}
+      ${batchBar(tags)}
+    </form></section>`
 }
-
-const noLinks = (): Html =>
-  parts.emptyState(
-    'No links yet',
-    html`<p>Paste a URL above to get a short link and a QR code. Your own code can create links
-    with an <a href="/app/keys">API key</a>.</p>`,
-  )
-
-const linksOf = ({ csrf }: CurrentUser, table: LinkTable, tags: readonly string[]): Html => html`
-  ${toolbar(table, tags)}
-  <form id="batch" method="post" action="/app/links/batch">
-    <input type="hidden" name="csrf" value="${csrf}">
-    ${list(table)}
-    ${batchBar(tags)}
-  </form>`
 
 /** The list for htmx, and the path that the address bar then shows. */
 export function listFragment(table: LinkTable): { markup: Html; path: string } {
@@ -282,20 +278,6 @@ function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
   return html`<a ${all}>Export CSV</a>`
 }
 
-const HEADS = [
-  {
-    name: 'pick',
-    label: html`<input type="checkbox" id="pick-all" aria-label="Select all"
-      hidden data-needs-script>`,
-  },
-  { name: 'name', label: 'Link' },
-  { name: 'to', label: 'Destination' },
-  { name: 'days', label: '30 days' },
-  { name: 'hits', label: 'Hits' },
-  { name: 'age', label: 'Age' },
-  { name: 'acts', label: html`<span class="visually-hidden">Actions</span>` },
-]
-
 function list(table: LinkTable): Html {
   const { search, tag, rows, page } = table
   if (rows.length === 0) {
@@ -309,9 +291,16 @@ function list(table: LinkTable): Html {
     <div id="list">
       <table class="table links">
         <caption class="visually-hidden">Your links</caption>
-        <thead><tr>${HEADS.map(
-          ({ name, label }) => html`<th scope="col" class="${name}">${label}</th>`,
-        )}</tr></thead>
+        <thead><tr>
+          <th scope="col" class="pick"><input type="checkbox" id="pick-all" aria-label="Select all"
+            hidden data-needs-script></th>
+          <th scope="col" class="name">Link</th>
+          <th scope="col" class="to">Destination</th>
+          <th scope="col" class="days">30 days</th>
+          <th scope="col" class="hits">Hits</th>
+          <th scope="col" class="age">Age</th>
+          <th scope="col" class="acts"><span class="visually-hidden">Actions</span></th>
+        </tr></thead>
         <tbody>${rows}</tbody>
       </table>
       <input type="hidden" name="at" value="${queryText(table)}">

@@ -16,18 +16,14 @@ import * as parts from './components.ts'
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** Fields whose content is shown again when it is refused. */
-const TYPED = ['size', 'margin', 'caption'] as const
-type Typed = (typeof TYPED)[number]
-
 const TEXT_MAX = 80
 
 interface QrChoice {
   /** The default in place of each refused value. */
   options: QrOptions
   /** The content of the fields, valid or not. */
-  texts: Readonly<Record<Typed, string>>
-  errors: Readonly<Partial<Record<Typed, string>>>
+  texts: { size: string; margin: string; caption: string }
+  errors: { size?: string; margin?: string; caption?: string }
 }
 
 /** The value of the select `caption` that stands for the field `captionText`. */
@@ -41,20 +37,19 @@ export function apiQueryOf({ captionText, ...query }: Query): Query {
 /** A refused number or text is shown with its error. Other fields send no bad value. */
 export function parseQrChoice(fields: Query): QrChoice {
   const query = apiQueryOf(fields)
-  const errors: Partial<Record<Typed, string>> = {}
+  const errors: Record<string, string> = {}
   const accepted: Record<string, string | undefined> = {}
   for (const name of QrQuery.keyof().options) {
     const problem = QrQuery.shape[name].safeParse(query[name]).error?.issues[0]?.message
     if (!problem) accepted[name] = query[name]
-    else if (isTyped(name)) errors[name] = problem
+    else errors[name] = problem
   }
   const options = parseQrOptions({ ...accepted, format: 'png' })
-  const textOf = (name: Typed) => (query[name] ?? String(options[name])).slice(0, TEXT_MAX)
+  const textOf = (name: keyof QrChoice['texts']) =>
+    (query[name] ?? String(options[name])).slice(0, TEXT_MAX)
   const texts = { size: textOf('size'), margin: textOf('margin'), caption: textOf('caption') }
   return { options, texts, errors }
 }
-
-const isTyped = (name: string): name is Typed => TYPED.some((typed) => typed === name)
 
 const LEVEL_LABELS = { L: 'L, 7 %', M: 'M, 15 %', Q: 'Q, 25 %', H: 'H, 30 %' }
 
