@@ -164,10 +164,10 @@ export class VisitCollector {
   }
 
   #adapt(hitsPerSecond: number, isOverHalfFull: boolean): void {
-    const doubled = isOverHalfFull ? BUDGET_PER_SECOND * 2 ** (this.#shift + 1) : 0
-    this.#load = Math.max(hitsPerSecond, doubled, this.#load * LOAD_DECAY)
+    this.#load = Math.max(hitsPerSecond, this.#load * LOAD_DECAY)
     const wanted = Math.ceil(Math.log2(this.#load / BUDGET_PER_SECOND))
-    this.#shift = Math.min(SHIFT_MAX, Math.max(0, wanted))
+    const least = isOverHalfFull ? this.#shift + 1 : this.#shift - 1
+    this.#shift = Math.min(SHIFT_MAX, Math.max(0, wanted, least))
     for (const reader of this.#readers) reader.shift = this.#shift
   }
 
