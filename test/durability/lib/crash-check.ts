@@ -76,6 +76,9 @@ export async function cutPowerAtEverySync(
   return outcome
 }
 
+/** A request id. */
+const MARK = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+
 /** What the clients knew at a moment of the run. */
 export class Progress {
   readonly told: Told
@@ -89,7 +92,7 @@ export class Progress {
 
   sent(text: string): void {
     // A large answer leaves in pieces, of which a header's value alone may be one.
-    for (const [mark] of text.matchAll(/\b[0-9a-z]{8}-[0-9a-z]+\b/g)) this.#seen.add(mark)
+    for (const [mark] of text.matchAll(MARK)) this.#seen.add(mark)
     for (const [, key = ''] of text.matchAll(/"api_key":"(\w+)"/g)) this.#seen.add(key)
     this.redirects += text.match(/^HTTP\/1.1 302/gm)?.length ?? 0
   }
