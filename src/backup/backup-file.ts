@@ -37,10 +37,7 @@ const Manifest = z.object({
 export type Manifest = z.infer<typeof Manifest>
 
 /** Describes a database. `hopcode`: the release that wrote it. `createdAt`: epoch ms. */
-export function newManifest(
-  db: Database,
-  { hopcode, createdAt }: { hopcode: string; createdAt: number },
-): Manifest {
+export function newManifest(db: Database, hopcode: string, createdAt: number): Manifest {
   type Counts = Pick<Manifest, 'accounts' | 'links' | 'redirects'>
   const counts = db
     .query<Counts, []>(

@@ -180,10 +180,7 @@ function readFolderKey(dataDir: string, from: string): string {
 
 /** For a database that is not a backup: its time is that of the file. */
 const manifestOf = (db: Database, from: string): Manifest =>
-  newManifest(db, {
-    hopcode: 'unknown',
-    createdAt: statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  })
+  newManifest(db, 'unknown', statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? 0)
 
 /**
  * Without this, a session that was closed or a one-time link that was used after the backup would

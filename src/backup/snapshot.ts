@@ -71,7 +71,7 @@ export function takeSnapshot(
       }
       adoptJournal(db, NO_JOURNAL)
     })
-    const manifest = newManifest(db, { hopcode: VERSION, createdAt: now })
+    const manifest = newManifest(db, VERSION, now)
     addContents(db, manifest, `${key.toString('hex')}\n`)
     closeAlone(db)
     return manifest

@@ -10,21 +10,12 @@
  * A single label (`com`, `||com^`) would block a top-level domain and is ignored.
  */
 
-import { canonicalHost } from './match.ts'
+import { canonicalHost, type HostSetBuilder } from './match.ts'
 
 const LINE_LENGTH_MAX = 65_536
 
-/** Receives hosts, each any number of times. A `Set` of strings is one. */
-interface HostCollection {
-  add(host: string): unknown
-  readonly size: number
-}
-
 /** The hosts of one file: those that it blocks, and those that its exceptions exempt. */
-interface HostList {
-  blocked: HostCollection
-  exempt: HostCollection
-}
+type HostList = Record<'blocked' | 'exempt', Pick<HostSetBuilder, 'add' | 'size'>>
 
 /** Why a file is not a blocklist. The message is for the log. */
 export class BlocklistError extends Error {

@@ -55,7 +55,7 @@ export class Blocklist {
     this.#options = {
       intervalMs: SECOND,
       clock: wallClock,
-      ownAddress: NOWHERE,
+      ownAddress: { isOwn: () => false },
       onChange() {},
       ...options,
     }
@@ -164,17 +164,16 @@ export class Blocklist {
     let thread: Thread<LoaderCalls> | undefined
     for (const list of due) {
       try {
-        if (!thread || thread.isDead) thread = await this.#startThread()
+        if (!thread || thread.isDead) {
+          const worker = new Worker(this.#options.thread)
+          thread = await Thread.start<LoaderCalls>(worker, null, { batchMax: 1, queueMax: 1 })
+        }
         this.#take(list, await thread.call('load', { file: list.file }))
       } catch (error) {
         this.#keep(list, `cannot be read: ${messageOf(error)}`, { retry: true })
       }
     }
     await thread?.close()
-  }
-
-  #startThread(): Promise<Thread<LoaderCalls>> {
-    return Thread.start(new Worker(this.#options.thread), null, { batchMax: 1, queueMax: 1 })
   }
 
   #take(list: Watched, loaded: Loaded): void {
@@ -206,8 +205,6 @@ export class Blocklist {
     this.#options.log.error('blocklist.file_failed', { file, reason: error, entries_kept: entries })
   }
 }
-
-const NOWHERE = { isOwn: () => false }
 
 /**
  * A version that changes with every write, replacement or change of rights. Only regular files: a

@@ -163,20 +163,16 @@ async function checkImages(dir: string, db: Database): Promise<Finding> {
 const named = (images: readonly string[]): string =>
   images.slice(0, NAMED_MAX).join(', ') + (images.length > NAMED_MAX ? ', …' : '')
 
-function noteOldFolders(dataDir: string): Finding[] {
-  const findings: Finding[] = []
+function* noteOldFolders(dataDir: string): Generator<Finding> {
   const entries = readdirSync(dataDir)
   const kept = /^before-restore-|\.before-|^hits\.journal\.damaged-/
-  const names = entries.filter((name) => kept.test(name))
-  if (names.length > 0) {
-    const says = `kept from before a restore or an upgrade, or damaged: ${names.join(', ')}`
-    findings.push(note('old files', says))
-  }
+  const names = entries.filter((name) => kept.test(name)).join(', ')
+  if (names)
+    yield note('old files', `kept from before a restore or an upgrade, or damaged: ${names}`)
   if (entries.includes(UNFINISHED)) {
     const says = `${UNFINISHED} is left from a restore that was killed; the next start removes it`
-    findings.push(note('old files', says))
+    yield note('old files', says)
   }
-  return findings
 }
 
 const NOT_VERIFIED =

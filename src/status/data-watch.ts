@@ -59,8 +59,9 @@ export class DataWatch {
       // A failing disk is reported by reads and writes.
       if (found === 'unknown') continue
       if (!found) problem ??= `${file} was deleted while the service runs`
-      else if (!isSame(found, opened)) problem ??= `${file} was replaced while the service runs`
-      else if (name === JOURNAL) this.#keepLength(file, found.size, opened.size)
+      else if (found.dev !== opened.dev || found.ino !== opened.ino) {
+        problem ??= `${file} was replaced while the service runs`
+      } else if (name === JOURNAL) this.#keepLength(file, found.size, opened.size)
     }
     this.#report(problem)
   }
@@ -105,15 +106,8 @@ export class DataWatch {
   }
 }
 
-const isSame = (one: FileIdentity, other: FileIdentity) =>
-  one.dev === other.dev && one.ino === other.ino
-
 /** Undefined: no file has this name. */
-async function identify(file: string): Promise<FileIdentity | 'unknown' | undefined> {
-  try {
-    return await stat(file, { bigint: true })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : 'unknown'
-  }
-}
+const identify = (file: string): Promise<FileIdentity | 'unknown' | undefined> =>
+  stat(file, { bigint: true }).catch(({ code }: NodeJS.ErrnoException) =>
+    code === 'ENOENT' || code === 'ENOTDIR' ? undefined : 'unknown',
+  )
