@@ -7,14 +7,8 @@ export class Histogram {
   /** The buckets, and the sum of all values. */
   readonly #cells: Float64Array
 
-  /**
-   * `bounds`: ascending; else RangeError. `cells`: where to count, `cellsFor(bounds)` numbers, for
-   * example in shared memory.
-   */
+  /** `cells`: where to count, `cellsFor(bounds)` numbers, for example in shared memory. */
   constructor(bounds: readonly number[], cells: Float64Array = new Float64Array(cellsFor(bounds))) {
-    if (bounds.some((bound, i) => bound <= (bounds[i - 1] ?? Number.NEGATIVE_INFINITY))) {
-      throw new RangeError('the bounds of a histogram ascend')
-    }
     this.bounds = bounds
     this.#cells = cells
     this.buckets = cells.subarray(0, -1)

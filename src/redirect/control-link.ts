@@ -26,11 +26,6 @@ export interface LinkOwner {
 /** The control thread may look up the client of a request just after the connection was closed. */
 const ROW_LIFE_MS = 1000
 
-interface Row {
-  port: number
-  token: number
-}
-
 /** The connection to the control thread on behalf of one client. */
 export class ControlLink {
   readonly #context: LinkContext
@@ -38,7 +33,7 @@ export class ControlLink {
   readonly #out = new Outgoing<ControlLink>(undefined)
   #isEnded = false
   /** Of the row with the client's address. */
-  #row: Row | undefined
+  #row: { port: number; token: number } | undefined
 
   constructor(context: LinkContext, owner: LinkOwner) {
     this.#context = context
@@ -100,13 +95,9 @@ export class ControlLink {
     if (this.#out.flush()) this.#owner.setReading()
   }
 
-  #clearRow(): void {
-    const { port, token } = this.#row as Row
-    this.#context.peers.clear(port, token)
-  }
-
   close(): void {
-    if (this.#row) setTimeout(() => this.#clearRow(), ROW_LIFE_MS)
+    const row = this.#row
+    if (row) setTimeout(() => this.#context.peers.clear(row.port, row.token), ROW_LIFE_MS)
     this.#owner.closeLink(this)
   }
 }

@@ -23,14 +23,6 @@ export interface Answer {
   body: string
 }
 
-/** The headers of the 302 of a link, for the API description. */
-export const REDIRECT_HEADERS = {
-  Location: 'The destination.',
-  'Cache-Control': 'How long the response may be cached.',
-  'X-Service-Code': 'The code of the redirect.',
-  'X-Robots-Tag': '`noindex` for a link with `no_index`.',
-}
-
 const json = (status: number, view: object): Answer => ({
   status,
   headers: {

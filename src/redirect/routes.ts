@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { operation } from '../http/operation.ts'
-import { type Answer, REDIRECT_HEADERS, toResponse } from './responses.ts'
+import { type Answer, toResponse } from './responses.ts'
 
 /**
  * GET /{code} on the control thread. The redirect threads answer most of these requests themselves.
@@ -22,7 +22,12 @@ export const redirectRoutes = (follow: (text: string, request: Request) => Answe
         answers: {
           302: {
             description: 'The destination is at `Location`.',
-            headers: REDIRECT_HEADERS,
+            headers: {
+              Location: 'The destination.',
+              'Cache-Control': 'How long the response may be cached.',
+              'X-Service-Code': 'The code of the redirect.',
+              'X-Robots-Tag': '`noindex` for a link with `no_index`.',
+            },
           },
         },
         refusals: [410],
