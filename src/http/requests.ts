@@ -32,17 +32,11 @@ export class RequestTally {
 
   add(route: string, method: string, status: number, seconds: number): void {
     const known = METHODS.has(method) ? method : 'other'
-    const key = `${known} ${status} ${route}`
-    const found = this.#counts.get(key)
-    if (found) found.count++
-    else this.#counts.set(key, { route, method: known, status, count: 1 })
-    const timesKey = `${known} ${route}`
-    let times = this.#times.get(timesKey)
-    if (!times) {
-      times = { route, method: known, seconds: new Histogram(LATENCY_BOUNDS) }
-      this.#times.set(timesKey, times)
-    }
-    times.seconds.observe(seconds)
+    const about = { route, method: known }
+    const counted = () => ({ ...about, status, count: 0 })
+    this.#counts.getOrInsertComputed(`${known} ${status} ${route}`, counted).count++
+    const timed = () => ({ ...about, seconds: new Histogram(LATENCY_BOUNDS) })
+    this.#times.getOrInsertComputed(`${known} ${route}`, timed).seconds.observe(seconds)
   }
 
   counts(): Iterable<RequestCount> {

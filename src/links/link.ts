@@ -30,9 +30,8 @@ export interface LinkSecrets {
   passcodeHash: Uint8Array
 }
 
-/** Selects a link with the hash of its passcode. */
+/** A link with the hash of its passcode. */
 export type SecretLink = Link & Pick<LinkSecrets, 'passcodeHash'>
-export const SECRET_LINK_COLUMNS = `${LINK_COLUMNS}, passcode_hash AS passcodeHash`
 
 /** A link to create. Its account and time are those of the whole command. */
 export type NewLink = Omit<Link, 'id' | 'accountId' | 'createdAt'> & LinkSecrets

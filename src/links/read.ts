@@ -5,13 +5,7 @@ import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import {
-  LINK_COLUMNS,
-  type Link,
-  type PublicUrls,
-  SECRET_LINK_COLUMNS,
-  type SecretLink,
-} from './link.ts'
+import { LINK_COLUMNS, type Link, type PublicUrls, type SecretLink } from './link.ts'
 import type { LinkPages } from './lists.ts'
 import type { ListQuery, ListView, LookupView } from './schema.ts'
 
@@ -71,7 +65,8 @@ export class LinkReads {
   constructor(db: Database) {
     this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
     this.#nearest = db.prepare<SecretLink, [string]>(
-      `SELECT ${SECRET_LINK_COLUMNS} FROM links WHERE code > ? ORDER BY code LIMIT 1`,
+      `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links
+       WHERE code > ? ORDER BY code LIMIT 1`,
     )
     this.#lastId = db.prepare<{ id: number | null }, []>('SELECT max(id) AS id FROM links')
   }
