@@ -43,7 +43,7 @@ function resultResponse(context: PageContext, items: BulkItem[]): Response {
   const failed = items.filter(({ view }) => !view.ok)
   const pasted = failed.map(({ text }) => text).join('\n')
   const haveAllFailed = failed.length === items.length
-  if (haveAllFailed || (!isFileWanted && items.length <= ROWS_MAX)) {
+  if (haveAllFailed || (!isFileWanted && fitsPage(items))) {
     const cards = resultCards(items)
     const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
     if (haveAllFailed || hasRoom) return bulkPage(context, { items, cards, pasted })
@@ -207,6 +207,13 @@ const isFailed = (item: BulkItem): item is FailedItem => !item.view.ok
 
 /** Rows of a page. */
 const ROWS_MAX = 100
+/** Characters of all URLs of a page, which contains them also in its hidden file. */
+const TEXT_LENGTH_MAX = 100_000
+
+/** Whether a page probably has room for all results. Rendering more takes too long. */
+const fitsPage = (items: readonly BulkItem[]): boolean =>
+  items.length <= ROWS_MAX &&
+  items.reduce((length, { text }) => length + text.length, 0) <= TEXT_LENGTH_MAX
 
 const CSV_HEAD = csvLine(['code', 'short_url', 'url', 'passcode', 'created_at', 'note'])
 

@@ -63,8 +63,7 @@ async function shortenFor({ deps, user, form }: PageContext): Promise<Created> {
     const body = parseWith(ShortenBody, { url: withScheme(typed) })
     return shorten(deps, user.account, body.url)
   })
-  const { code, short_url: shortUrl, url, passcode, reused } = shortened
-  return { kind: reused ? 'reused' : 'created', code, shortUrl, url, passcode }
+  return { ...shortened, kind: shortened.reused ? 'reused' : 'created' }
 }
 
 const CODE_RULE = '6 to 20 letters and digits'
@@ -80,7 +79,7 @@ async function claimFor({ deps, user: { account }, form }: PageContext): Promise
   const checked = typed === '' ? undefined : checkUrl(deps, withScheme(typed))
   if (checked instanceof AppError) throw refuseAt('url', checked.message)
   const reserved = await atField('code', () => reserve(deps, account, parsed))
-  const { code, short_url: shortUrl, passcode } = reserved
+  const { code } = reserved
   try {
     if (checked) {
       await atField('url', () => updateOwnedLink(deps, account, { code, url: checked }))
@@ -89,7 +88,7 @@ async function claimFor({ deps, user: { account }, form }: PageContext): Promise
     if (isFormError(error)) await deleteOwnedLink(deps, account, code)
     throw error
   }
-  return { kind: 'reserved', code, shortUrl, passcode, url: checked?.text ?? null }
+  return { ...reserved, kind: 'reserved', url: checked?.text ?? null }
 }
 
 /** Charged like `/api/lookup`, so that it reveals no more codes per minute. */
@@ -127,7 +126,7 @@ export async function linksPage(context: PageContext, created?: Created): Promis
 interface Created {
   kind: 'created' | 'reused' | 'reserved'
   code: string
-  shortUrl: string
+  short_url: string
   url: string | null
   passcode: string | null
 }
@@ -190,7 +189,7 @@ const TITLES = {
 
 /** The result, shown over the list. The script copies the short URL. */
 function createdToast(user: CurrentUser, created: Created): Html {
-  const { kind, code, shortUrl, url, passcode } = created
+  const { kind, code, short_url: shortUrl, url, passcode } = created
   const id = `new-${code}`
   const short = html`<data id="${id}" value="${shortUrl}">${bare(shortUrl)}</data>`
   return html`
