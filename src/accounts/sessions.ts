@@ -76,7 +76,8 @@ export class Sessions {
       replaces: from.replaces === undefined ? undefined : this.#hash(from.replaces),
       startedBefore: now - maxMs,
       seenBefore: now - idleMs,
-      longBefore: now - LONG_SESSION_MS,
+      // It ends short sessions, too.
+      longBefore: now - Math.max(LONG_SESSION_MS, maxMs),
     })
     if (!session) throw new AppError('sign_in_needed')
     return { session, token }
@@ -250,10 +251,10 @@ export function sessionWrites(db: Database) {
   return {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
-     * expired sessions: started before `startedBefore`, not used since `seenBefore`, or long ones
-     * started before `longBefore`. Undefined, and nothing is changed, unless `passwordHash` is
-     * still the password of an active account and `factor`, where the account needs one, was not
-     * used before.
+     * expired sessions: short ones that were started before `startedBefore` or not used since
+     * `seenBefore`, and all that were started before `longBefore`. Undefined, and nothing is
+     * changed, unless `passwordHash` is still the password of an active account and `factor`, where
+     * the account needs one, was not used before.
      */
     startSession: sessionStarter(db),
 

@@ -51,6 +51,19 @@ test('a sign-in deletes expired sessions and keeps long ones', async () => {
   expect(text.match(/stays signed in until/g)).toHaveLength(1)
 })
 
+test('a sign-in ends no session that lasts longer than a long one by SESSION_MAX_HOURS', async () => {
+  await using app = await testApp({
+    env: { SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '2160' },
+  })
+  const { owner } = await setUpOwner(app)
+  for (let week = 0; week < 6; week++) {
+    app.advance(6 * DAY)
+    expect((await owner.get('/app/account')).status).toBe(200)
+  }
+  await new Visitor(app).signIn(OWNER)
+  expect((await owner.get('/app/account')).status).toBe(200)
+})
+
 test('a long session enters the password again for keys, two-factor sign-in and deletion', async () => {
   await using app = await testApp()
   await setUpOwner(app)
