@@ -110,7 +110,7 @@ test('the drill: a backup under load, the server killed, the folder wiped, the b
     const list = await restored.fetch('/api/list', { headers: { 'x-api-key': key } })
     expect(list.status).toBe(200)
   }
-}, 60_000)
+})
 
 test.each([
   ['serving', false],
@@ -234,7 +234,7 @@ test('a changed byte, a cut and an addition are each refused, and never change t
   await refuse('two backups', Buffer.concat([good, good]))
   await run(['restore', file], env)
   await run(['check'], env)
-}, 60_000)
+})
 
 /** A few bits of a zstd frame, such as those that pad a stream, do not change what it contains. */
 function unpacksTo(expected: Uint8Array, frame: Uint8Array): boolean {

@@ -198,7 +198,6 @@ testWith('faketime')(
       rmSync(`/dev/shm/${name}_${service.pid}`, { force: true })
     }
   },
-  30_000,
 )
 
 /** Debian's faketime: the wall clock is ahead of the machine's by the seconds that `file` says. */

@@ -238,11 +238,14 @@ testCluster(
       await child.exited
       return ms
     }
+    // The least of three, because other work on the machine delays single starts.
+    const leastMs = async () =>
+      Math.min(await firstRedirectMs(), await firstRedirectMs(), await firstRedirectMs())
     host.proxy.disconnect()
-    const refusedMs = await firstRedirectMs()
+    const refusedMs = await leastMs()
     host.proxy.restore()
     host.proxy.stall()
-    const silentMs = await firstRedirectMs()
+    const silentMs = await leastMs()
     console.log(
       `first redirect: refused ${Math.round(refusedMs)}, silent ${Math.round(silentMs)} ms`,
     )

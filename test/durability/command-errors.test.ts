@@ -31,7 +31,7 @@ test('while another program holds the write lock, a command says so in one line'
   }
   db.run('ROLLBACK')
   expect(await command(CREATE, env)).toMatchObject({ code: 0 })
-}, 30_000)
+})
 
 test('a start with 22 file descriptors ends with one line', async () => {
   using folder = temporaryFolder()
@@ -90,16 +90,12 @@ const UNREACHABLE = [
   { args: ['health'], says: 'http://127.0.0.1:1/-/ready does not answer' },
   { args: ['qr', 'SPRING26', '--out', '-'], says: 'localhost:1 does not answer' },
 ]
-test.each(UNREACHABLE)(
-  'without a service, $args names its address',
-  async ({ args, says }) => {
-    using folder = temporaryFolder()
-    const finished = await command(args, { DATA_DIR: join(folder.path, 'none'), PORT: '1' })
-    expectOneLine(finished)
-    expect(finished.err).toContain(says)
-  },
-  30_000,
-)
+test.each(UNREACHABLE)('without a service, $args names its address', async ({ args, says }) => {
+  using folder = temporaryFolder()
+  const finished = await command(args, { DATA_DIR: join(folder.path, 'none'), PORT: '1' })
+  expectOneLine(finished)
+  expect(finished.err).toContain(says)
+})
 
 test('help explains each command and lists each setting, without a data folder', async () => {
   using folder = temporaryFolder()
@@ -117,7 +113,7 @@ test('help explains each command and lists each setting, without a data folder',
   const settings = await command(['help', 'settings'], env)
   expect(settings.out).toContain('NOT_FOUND_URL (none)')
   expect((await command(['version'], env)).out).toMatch(/^\d+\.\d+\.\d+\n$/)
-}, 60_000)
+})
 
 test('while a service runs, commands print links with its host and find its port', async () => {
   using folder = temporaryFolder()
@@ -133,4 +129,4 @@ test('while a service runs, commands print links with its host and find its port
     await service.end('SIGKILL')
   }
   expect(await link()).toStartWith('http://localhost:3000/app/setup/')
-}, 60_000)
+})

@@ -44,7 +44,7 @@ test('a change that a command has confirmed survives a kill of the service right
   }
   expect(confirmed.length).toBeGreaterThanOrEqual(KILLS)
   expect(await emailsIn(env)).toEqual(expect.arrayContaining(confirmed))
-}, 60_000)
+})
 
 test('the socket is private, and a killed service leaves one that is in nobody’s way', async () => {
   using folder = temporaryFolder()
@@ -92,7 +92,7 @@ test('a command waits for a service that stops, and for one that starts', async 
   await using _service = await Service.start(env)
   const confirmed = await Promise.all(meanwhile)
   expect(await emailsIn(env)).toEqual(expect.arrayContaining(confirmed))
-}, 60_000)
+})
 
 test('while another process holds the folder and does not answer, a command names it', async () => {
   using folder = temporaryFolder()
@@ -104,7 +104,7 @@ test('while another process holds the folder and does not answer, a command name
   expect(err).toContain(`Process ${process.pid} uses ${folder.path}`)
   expect(err).toContain('Nothing is changed.')
   expect(err.trim()).not.toContain('\n')
-}, 60_000)
+})
 
 test('a service that does not answer its socket is named, and nothing is changed', async () => {
   using folder = temporaryFolder()
@@ -118,7 +118,7 @@ test('a service that does not answer its socket is named, and nothing is changed
     `hopcode: The service that uses ${folder.path} does not answer.\n`,
   ])
   expect(await emailsIn(env)).toEqual([])
-}, 30_000)
+})
 
 test('another user is refused with the advice to be the user of the service', async () => {
   if (AS_NOBODY.length === 0) return

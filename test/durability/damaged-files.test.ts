@@ -147,7 +147,6 @@ test.each(DAMAGES)(
       expect((await service.fetch('/DAMAGED')).headers.get('location')).toBe(`${FIRST}?changed`)
     }
   },
-  30_000,
 )
 
 test.each(JOURNAL_DAMAGES)(
@@ -186,7 +185,6 @@ test.each(JOURNAL_DAMAGES)(
       ])
     }
   },
-  30_000,
 )
 
 const RENAMED = `${JOURNAL}.damaged-`

@@ -53,7 +53,6 @@ test.skipIf(process.platform !== 'linux').each([
       { level: 'error', limit: descriptors },
     ])
   },
-  60_000,
 )
 
 /** Of all threads, in hundredths of a second. */

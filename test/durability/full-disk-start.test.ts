@@ -65,7 +65,6 @@ testMounted.each(CASES)(
     await using again = await Service.start(env)
     expect(await again.hitCount(code)).toBe(10)
   },
-  60_000,
 )
 
 testMounted(
@@ -84,7 +83,6 @@ testMounted(
     await using service = await Service.start(env)
     expect(await service.hitCount(code)).toBe(20)
   },
-  60_000,
 )
 
 testMounted('a first start without room ends with one line that says so', async () => {

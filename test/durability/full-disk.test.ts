@@ -53,7 +53,7 @@ test('a disk that refuses writes: writes are 500 with request_id, redirects go o
   }
   expect(await service.hitCount(code)).toBe(201)
   expect(await service.end('SIGTERM')).toBe(0)
-}, 60_000)
+})
 
 /** Changes how large a file the running service may write, in bytes. */
 function limitFiles(service: Service, limit: number | 'unlimited'): void {

@@ -75,7 +75,6 @@ testTraced.each(FAULTS)(
     await using next = await Service.start(env)
     expect(await list(next, key)).toEqual(['https://example.com/after', kept])
   },
-  60_000,
 )
 
 const seeded = `(seed ${SEED})`
@@ -174,29 +173,24 @@ testTraced(
     await using next = await Service.start(env)
     expect(await list(next, key)).toEqual(stored.sort())
   },
-  60_000,
 )
 
-testTraced(
-  'on a slow disk a stop does not wait for images that are being made anew',
-  async () => {
-    using folder = temporaryFolder()
-    const env = { ...unlimited(folder.path), BASE_URL: 'https://old.test' }
-    const key = await makeAccount(env)
-    {
-      await using service = await Service.start(env)
-      const urls = Array.from({ length: 1000 }, (_, n) => `https://example.com/${n}`)
-      expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
-      expect(await service.end('SIGTERM')).toBe(0)
-    }
-    await using service = await Service.start({ ...env, BASE_URL: 'https://new.test' })
-    await using _ = await DiskFault.begin(service.pid, { calls: SYNCS, fault: { delayMs: 150 } })
+testTraced('on a slow disk a stop does not wait for images that are being made anew', async () => {
+  using folder = temporaryFolder()
+  const env = { ...unlimited(folder.path), BASE_URL: 'https://old.test' }
+  const key = await makeAccount(env)
+  {
+    await using service = await Service.start(env)
+    const urls = Array.from({ length: 1000 }, (_, n) => `https://example.com/${n}`)
+    expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
     expect(await service.end('SIGTERM')).toBe(0)
-    expect(await service.errors).not.toContain('qr.remade')
-    expect(statSync(join(folder.path, 'hopcode.db-wal')).size).toBe(0)
-  },
-  60_000,
-)
+  }
+  await using service = await Service.start({ ...env, BASE_URL: 'https://new.test' })
+  await using _ = await DiskFault.begin(service.pid, { calls: SYNCS, fault: { delayMs: 150 } })
+  expect(await service.end('SIGTERM')).toBe(0)
+  expect(await service.errors).not.toContain('qr.remade')
+  expect(statSync(join(folder.path, 'hopcode.db-wal')).size).toBe(0)
+})
 
 testTraced(
   'a disk that hangs for seconds: writes are reported as failing and it is not ready until it answers',
@@ -244,7 +238,6 @@ testTraced(
       { level: 'info', event: 'thread.recovered', thread: 'writer' },
     ])
   },
-  60_000,
 )
 
 /** Every URL of the account, sorted. */

@@ -103,25 +103,21 @@ testTraced(
   600_000,
 )
 
-testTraced(
-  `with synchronous=NORMAL writes are lost, and this test sees it ${seeded}`,
-  async () => {
-    using folder = temporaryFolderInMemory()
-    using source = temporaryFolder()
-    const random = new SeededRandom(SEED)
-    const program = buildMutant(source.path, {
-      file: 'src/db/open.ts',
-      changes: [
-        [/PRAGMA synchronous = FULL/g, 'PRAGMA synchronous = NORMAL'],
-        [/synchronous: 2,/g, 'synchronous: 1,'],
-      ],
-    })
-    const recording = await record(folder.path, random, { rounds: 1, program })
-    const { broken } = await cutPowerAtEverySync(recording, { random, tornDisks: 0 })
-    expect(broken.join('\n')).toContain('it is not there')
-  },
-  60_000,
-)
+testTraced(`with synchronous=NORMAL writes are lost, and this test sees it ${seeded}`, async () => {
+  using folder = temporaryFolderInMemory()
+  using source = temporaryFolder()
+  const random = new SeededRandom(SEED)
+  const program = buildMutant(source.path, {
+    file: 'src/db/open.ts',
+    changes: [
+      [/PRAGMA synchronous = FULL/g, 'PRAGMA synchronous = NORMAL'],
+      [/synchronous: 2,/g, 'synchronous: 1,'],
+    ],
+  })
+  const recording = await record(folder.path, random, { rounds: 1, program })
+  const { broken } = await cutPowerAtEverySync(recording, { random, tornDisks: 0 })
+  expect(broken.join('\n')).toContain('it is not there')
+})
 
 interface RecordOptions {
   rounds: number

@@ -99,7 +99,7 @@ test('SIGTERM at full load with clients that never finish: nothing in flight fai
   const list = await next.fetch('/api/list?limit=1', { headers: { 'x-api-key': key } })
   const { total } = (await list.json()) as { total: number }
   expect(total).toBe(1 + urls.length + load.created.length)
-}, 60_000)
+})
 
 test('SIGTERM while searches run that are costly to compare: exit 0 within 10 s, and the log is folded in', async () => {
   await using subject = await Subject.start()
@@ -119,7 +119,7 @@ test('SIGTERM while searches run that are costly to compare: exit 0 within 10 s,
   expect(await service.errors).toContain('service.stopped')
   const wal = Bun.file(files[1] ?? '')
   expect((await wal.exists()) ? wal.size : 0).toBe(0)
-}, 60_000)
+})
 
 test('SIGTERM while keep-alive clients go on asking: none is cut off without Connection: close, and the counts are exact', async () => {
   await using subject = await Subject.start()
@@ -137,7 +137,7 @@ test('SIGTERM while keep-alive clients go on asking: none is cut off without Con
   for (const created of load.created) {
     expect((await next.fetch(`/api/lookup/${created}`)).status).toBe(200)
   }
-}, 60_000)
+})
 
 test('SIGTERM amid a request: its body is waited for, and it is answered before the end', async () => {
   await using subject = await Subject.start()
@@ -228,34 +228,30 @@ testWith('strace')(
   },
 )
 
-testWith('strace')(
-  'a stop whose disk hangs ends with 1 within 10 s and says why',
-  async () => {
-    await using subject = await Subject.start({ HIT_FLUSH_MS: '60000' })
-    const { env, service, code, files } = subject
-    await service.fetch(`/${code}`)
-    await using _ = await DiskFault.begin(service.pid, {
-      calls: 'fsync,fdatasync',
-      fault: { delayMs: 10_000 },
-      files,
-    })
-    const ended = service.end('SIGTERM')
-    // All but the thread that strace holds in the call, as a disk would.
-    await eventually('the process ends', () =>
-      /^State:\tZ/m.test(readFileSync(`/proc/${service.pid}/status`, 'utf8')),
-    )
-    expect(await ended).toBe(1)
-    const lines = (await service.errors).trim().split('\n')
-    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
-      event: 'service.stop_failed',
-      hits_waiting: 1,
-      cause: 'not done after 9000 ms',
-    })
-    await using next = await Service.start(env)
-    expect(await next.hitCount(code)).toBe(1)
-  },
-  60_000,
-)
+testWith('strace')('a stop whose disk hangs ends with 1 within 10 s and says why', async () => {
+  await using subject = await Subject.start({ HIT_FLUSH_MS: '60000' })
+  const { env, service, code, files } = subject
+  await service.fetch(`/${code}`)
+  await using _ = await DiskFault.begin(service.pid, {
+    calls: 'fsync,fdatasync',
+    fault: { delayMs: 10_000 },
+    files,
+  })
+  const ended = service.end('SIGTERM')
+  // All but the thread that strace holds in the call, as a disk would.
+  await eventually('the process ends', () =>
+    /^State:\tZ/m.test(readFileSync(`/proc/${service.pid}/status`, 'utf8')),
+  )
+  expect(await ended).toBe(1)
+  const lines = (await service.errors).trim().split('\n')
+  expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
+    event: 'service.stop_failed',
+    hits_waiting: 1,
+    cause: 'not done after 9000 ms',
+  })
+  await using next = await Service.start(env)
+  expect(await next.hitCount(code)).toBe(1)
+})
 
 interface Load {
   /** 302s received. */

@@ -14,7 +14,6 @@ import { testWith } from '../support/tools.ts'
 
 const postgres = shared(() => PostgresServer.start())
 const testCommands = testWith('postgres')
-const TEST_MS = 60_000
 
 testCommands(
   'commands change every host: with the service, without it, and on a host that was off meanwhile',
@@ -59,7 +58,6 @@ testCommands(
       return ((await rowsOf(second)).hosts[1]?.applied ?? 0) >= entry
     })
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -80,7 +78,6 @@ testCommands(
     }
     expect((await command(['cluster', 'status'], first)).out).toContain('http://boston:3000')
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -111,7 +108,6 @@ testCommands(
     await lock
     await run('account setup-link', first)
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -147,7 +143,6 @@ testCommands(
     )
     expect(await rowsOf(first)).toMatchObject({ entry: 0, hosts: [{ this_host: true }] })
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -173,26 +168,21 @@ testCommands(
     expect(readdirSync(third.DATA_DIR ?? '').join()).not.toContain('restore')
     expect((await rowsOf(first)).hosts).toHaveLength(3)
   },
-  TEST_MS,
 )
 
-testCommands(
-  'a host with another BASE_URL does not join',
-  async () => {
-    using folders = await newFolders(await postgres())
-    const first = folders.settings('a')
-    await run('cluster init', first)
-    const copy = join(folders.folder.path, 'copy')
-    await run(`backup --for-join ${copy}`, first)
-    const other = folders.settings('b', { BASE_URL: 'http://other.test' })
-    expect(await refusal(`cluster join ${copy}`, other)).toContain(
-      'BASE_URL is http://other.test here and http://hop.test on the host of the copy',
-    )
-    expect((await rowsOf(first)).hosts).toHaveLength(1)
-    await run(`cluster join ${copy}`, folders.settings('b'))
-  },
-  TEST_MS,
-)
+testCommands('a host with another BASE_URL does not join', async () => {
+  using folders = await newFolders(await postgres())
+  const first = folders.settings('a')
+  await run('cluster init', first)
+  const copy = join(folders.folder.path, 'copy')
+  await run(`backup --for-join ${copy}`, first)
+  const other = folders.settings('b', { BASE_URL: 'http://other.test' })
+  expect(await refusal(`cluster join ${copy}`, other)).toContain(
+    'BASE_URL is http://other.test here and http://hop.test on the host of the copy',
+  )
+  expect((await rowsOf(first)).hosts).toHaveLength(1)
+  await run(`cluster join ${copy}`, folders.settings('b'))
+})
 
 /** Starts commands in a transaction that makes them wait, and returns their results. */
 async function whileLocked(
@@ -239,7 +229,6 @@ testCommands(
     expect(err).toContain('has a host already')
     expect((await rowsOf(first)).hosts).toHaveLength(1)
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -259,29 +248,24 @@ testCommands(
     expect([joined?.code, joined?.err]).toEqual([1, expect.stringContaining('is too old')])
     expect((await rowsOf(first)).hosts).toHaveLength(1)
   },
-  TEST_MS,
 )
 
-testCommands(
-  'a host that was in contact a moment ago is removed only with --force',
-  async () => {
-    using folders = await newFolders(await postgres())
-    const [first, second] = [folders.settings('a'), folders.settings('b')]
-    await run('cluster init', first)
-    await joinFrom(first, second)
-    await using service = await Service.start(second)
-    const { id } = (await rowsOf(second)).hosts[1] ?? {}
-    process.kill(service.pid, 'SIGSTOP')
-    await eventually('the paused host is silent', async () => {
-      return (await rowsOf(first)).hosts[1]?.live === false
-    })
-    expect(await refusal(`cluster leave --host ${id}`, first)).toContain('add --force')
-    expect((await rowsOf(first)).hosts).toHaveLength(2)
-    await run(`cluster leave --host ${id} --force`, first)
-    expect((await rowsOf(first)).hosts).toHaveLength(1)
-  },
-  TEST_MS,
-)
+testCommands('a host that was in contact a moment ago is removed only with --force', async () => {
+  using folders = await newFolders(await postgres())
+  const [first, second] = [folders.settings('a'), folders.settings('b')]
+  await run('cluster init', first)
+  await joinFrom(first, second)
+  await using service = await Service.start(second)
+  const { id } = (await rowsOf(second)).hosts[1] ?? {}
+  process.kill(service.pid, 'SIGSTOP')
+  await eventually('the paused host is silent', async () => {
+    return (await rowsOf(first)).hosts[1]?.live === false
+  })
+  expect(await refusal(`cluster leave --host ${id}`, first)).toContain('add --force')
+  expect((await rowsOf(first)).hosts).toHaveLength(2)
+  await run(`cluster leave --host ${id} --force`, first)
+  expect((await rowsOf(first)).hosts).toHaveLength(1)
+})
 
 test('without PostgreSQL and with a damaged database, the status is one line', async () => {
   using folder = temporaryFolder()
@@ -333,5 +317,4 @@ testCommands(
     expect(await refusal('serve', withoutUrl)).toContain('belongs to a cluster: set CLUSTER_URL')
     expect(await run('account list', first)).toContain('a@example.com  free')
   },
-  TEST_MS,
 )

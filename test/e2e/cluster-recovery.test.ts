@@ -12,7 +12,6 @@ import { testWith } from '../support/tools.ts'
 
 const postgres = shared(() => PostgresServer.start())
 const testCommands = testWith('postgres')
-const TEST_MS = 60_000
 
 testCommands(
   'a host that joins its cluster again gets a new database, keeps its id, and counts its hits',
@@ -41,7 +40,6 @@ testCommands(
     expect(await run('account list', second)).toContain('pro')
     expect(readdirSync(second.DATA_DIR ?? '').join()).toContain('before-restore-')
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -88,7 +86,6 @@ testCommands(
       hosts: [{ live: true }, { live: true }],
     })
   },
-  TEST_MS,
 )
 
 testCommands(
@@ -129,5 +126,4 @@ testCommands(
     const elsewhere = folders.settings('a', { CLUSTER_URL: empty })
     expect(await refusal('cluster status', elsewhere)).not.toContain('..')
   },
-  TEST_MS,
 )

@@ -77,7 +77,6 @@ testWith('postgres')(
     const part = (await owner.get(PAGE, { 'hx-request': 'true' })).text
     expect([cardIn(part)?.['This host'], part.includes(MARKUP)]).toEqual(['not following', false])
   },
-  60_000,
 )
 
 test('the page of a single host has no card of a cluster', async () => {

@@ -135,4 +135,4 @@ test('no API key, passcode, password, session or one-time token is in any file o
     const planted = Buffer.concat([database, Buffer.from(secret)])
     expect(findSecrets(secrets, new Map([['it', planted]]))).toContain(`${name} in it, plain`)
   }
-}, 60_000)
+})
