@@ -62,10 +62,10 @@ function describeMissing(file: string): string[] {
 
 using folder = temporaryFolder()
 const list = join(folder.path, 'missing-tools')
-// The files of a process share its modules, as in plain `bun test`. Otherwise each file would load
-// the service again.
 const timings = join(folder.path, 'timings.json')
 writeTimings(timings)
+// The files of a process share its modules, as in plain `bun test`. Otherwise each file would load
+// the service again.
 const options = [
   `--parallel=${PROCESSES}`,
   '--no-isolate',

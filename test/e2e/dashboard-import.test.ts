@@ -118,7 +118,7 @@ test('a report of any length can be downloaded', async () => {
   await finished(owner)
   const { status, text } = await owner.get(`${PATH}/report.csv`)
   expect([status, text.split('invalid_path').length]).toEqual([200, 11])
-}, 20_000)
+})
 
 test('a second file while the first one is checked is refused with the reason', async () => {
   await using app = await testApp()
