@@ -165,7 +165,9 @@ async function importFiles(
 
 async function openFile(path: string): Promise<SourceFile> {
   const blob = Bun.file(path)
-  if (!(await blob.exists())) throw new CommandError(`${path} does not exist`)
+  if (!(await blob.exists())) {
+    throw new CommandError(`${path} does not exist, or is not a regular file: it is read twice`)
+  }
   return { name: basename(path), blob, path }
 }
 
