@@ -49,6 +49,8 @@ const UNKNOWN = [
   { path: 'nobodys1', code: 'NOBODYS1' },
   { path: 'ABCDE', code: 'ABCDE' },
   { path: 'A'.repeat(21), code: 'A'.repeat(21) },
+  { path: 'a'.repeat(100), code: 'A'.repeat(100) },
+  { path: 'a'.repeat(101), code: `${'A'.repeat(100)}…` },
   { path: 'my-code', code: 'MY-CODE' },
   { path: 'my_code', code: 'MY_CODE' },
   { path: 'my%20code', code: 'MY CODE' },
