@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
@@ -41,6 +42,15 @@ test('a deleted link is unknown to visitors at once, and its code is free after 
   await isFree(app)
   expect((await claim()).status).toBe(201)
   expect(problemsOf(app)).toEqual([])
+})
+
+test('the stored image of a deleted link is removed when its code becomes free', async () => {
+  await using app = await testApp()
+  await deleted(app)
+  const image = join(app.dataDir, 'cdn', 'qr', `${CODE}.png`)
+  await eventually('the image is stored', () => existsSync(image))
+  app.advance(30_000)
+  await eventually('the image is removed', () => !existsSync(image))
 })
 
 test('an undone deletion leaves the link as it was', async () => {
