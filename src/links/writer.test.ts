@@ -175,3 +175,12 @@ test('caches follow an import that keeps a link whose deletion was scheduled', (
   after('importLinks')
   expect(effects).toEqual(['wake', 'change SPRING', 'drop hits of SPRING'])
 })
+
+test.each(['disableCode', 'enableCode', 'disableAccount', 'enableAccount', 'setUpOwner'] as const)(
+  'caches follow %s of another host of a cluster',
+  (name) => {
+    const { after, effects } = setUp(() => undefined)
+    after(name)
+    expect(effects).toEqual(['change all'])
+  },
+)
