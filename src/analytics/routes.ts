@@ -113,7 +113,7 @@ async function answer(
 ) {
   const span = parseSpan({ from, to, by: 'day' }, clock())
   const days = { from: span.from / DAY, to: span.to / DAY }
-  const view = visitsView(await visitDetails.of(owner, days), { by, limit: Number(limit), days })
+  const view = visitsView(await visitDetails.of(owner, days), { by, limit, days })
   if (format === 'json') return { ...link, ...view }
   const headers = { 'content-type': CSV_TYPE }
   return new Response(visitsCsv(view.values), { headers })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DAYS_KEPT } from '../hits/series.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
+import { wholeNumber } from '../links/schema.ts'
 import { VISIT_KINDS } from '../visits/values.ts'
 
 /** The API's hits over time: what requests may contain, and responses. */
@@ -61,14 +62,12 @@ export const VisitsQuery = z.object({
     .default('referrer')
     .meta({ description: 'What the redirects are counted by.' }),
   ...SPAN,
-  limit: z
-    .string()
-    .regex(
-      /^(?:[1-9]\d{0,2}|1000)$/,
-      `Invalid limit: must be an integer between 1 and ${VALUES_MAX}`,
-    )
-    .default('10')
-    .meta({ description: 'How many values are listed.', example: '10' }),
+  limit: wholeNumber(`Invalid limit: must be an integer between 1 and ${VALUES_MAX}`, {
+    minimum: 1,
+    maximum: VALUES_MAX,
+    default: 10,
+    description: 'How many values are listed.',
+  }),
   format: z
     .enum(['json', 'csv'], 'Invalid format: must be json or csv')
     .default('json')

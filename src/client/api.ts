@@ -11,10 +11,7 @@ export interface CallOptions {
 
 export interface ListOptions extends CallOptions, Query<'list'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
-export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format' | 'limit'> {
-  /** How many values are listed, 1 to 1000. */
-  limit?: number
-}
+export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format'> {}
 
 export interface QrOptions extends CallOptions, Omit<Query<'qr'>, 'logo'> {
   /** The logo of the code's account in the middle. The level is then H. */

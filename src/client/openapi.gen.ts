@@ -297,7 +297,7 @@ export interface Schemas {
     /** @description The last day (UTC), or the time before which the range ends. Default: now. */
     to?: string;
     /** @description How many values are listed. */
-    limit?: string;
+    limit?: number;
     /** @description CSV contains the columns value, name and hits. */
     format?: "json" | "csv";
   };

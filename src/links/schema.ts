@@ -85,7 +85,7 @@ const SEARCH_TOO_LONG = `Invalid search: must have at most ${SEARCH_MAX} charact
  * A query parameter is text that means a whole number: `meta` overrides the type in the API
  * description.
  */
-const wholeNumber = (
+export const wholeNumber = (
   message: string,
   about: { minimum: number; maximum: number; default: number; description: string },
 ) =>
