@@ -31,7 +31,7 @@ export const MUTATIONS: readonly Mutation[] = [
       ['src/db/open.ts', 'synchronous: 2,', 'synchronous: 1,'],
     ],
     test: 'test/durability/power-loss.test.ts',
-    title: 'as it is, no acknowledged write is lost',
+    title: 'no acknowledged write is lost',
     env: { POWER_LOSS_ROUNDS: '1', POWER_LOSS_TORN_DISKS: '0' },
   },
   {
@@ -112,7 +112,7 @@ export const MUTATIONS: readonly Mutation[] = [
       ],
     ],
     test: 'test/durability/program.test.ts',
-    title: 'who looks into the database',
+    title: 'another program that opens and closes',
   },
   {
     name: 'hits-without-a-position',

@@ -3,7 +3,7 @@
  * only with MUTATION_RUNS (`npm run test:durability -- mutations`); the short form checks the list.
  */
 import { expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { edited, MUTATIONS, readRun, tryMutation, whyMissed } from '../scripts/mutations.ts'
 
@@ -16,13 +16,13 @@ for (let run = 0; run < Number(process.env.MUTATION_RUNS ?? 0); run++) {
 }
 
 test.each([...MUTATIONS])(
-  'the fault $name still finds what it changes',
-  ({ edits, test: file }) => {
+  'the fault $name still finds what it changes, and its test',
+  ({ edits, test: file, title = '' }) => {
     for (const edit of edits) {
       const text = readFileSync(join(ROOT, edit[0]), 'utf8')
       expect(edited(text, edit)).not.toBe(text)
     }
-    expect(existsSync(join(ROOT, file))).toBe(true)
+    expect(readFileSync(join(ROOT, file), 'utf8').includes(title)).toBe(true)
   },
 )
 

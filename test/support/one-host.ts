@@ -102,6 +102,7 @@ const LIST: readonly OneHost[] = [
       hits: ['when the service dies'],
       'dashboard-security': ['stands in the log', 'a failure is a page'],
       'bulk-shorten': ['larger than the link cache'],
+      'dashboard-long-sessions': ['longer than a long one'],
       import: ['whose deletion is scheduled'],
       log: ['a failure on the page', 'are in no line'],
       site: ['fails to find'],
