@@ -76,7 +76,7 @@ export class Sessions {
       replaces: from.replaces === undefined ? undefined : this.#hash(from.replaces),
       startedBefore: now - maxMs,
       seenBefore: now - idleMs,
-      // It ends short sessions, too.
+      // Short sessions that started before it are deleted, too.
       longBefore: now - Math.max(LONG_SESSION_MS, maxMs),
     })
     if (!session) throw new AppError('sign_in_needed')

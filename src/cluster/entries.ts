@@ -33,7 +33,7 @@ const SINCE: Readonly<Record<string, number>> = {
   signUp: 3,
   // A row may set every property.
   importLinks: CALLS_VERSION,
-  // Since then, sums have their present form.
+  // Sums have their present form since set 8.
   addVisits: 8,
   sharePage: 5,
   unsharePage: 5,

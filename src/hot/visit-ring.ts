@@ -186,7 +186,7 @@ export class VisitReader {
     return visit
   }
 
-  /** Of cookies and the like no text is made: texts stay in memory until they are collected. */
+  /** Decodes wanted headers only: a string with a cookie would stay in memory for a while. */
   #headersIn(head: Buffer): Map<string, string> {
     const headers = new Map<string, string>()
     for (let at = head.indexOf(LINE_FEED) + 1; at > 0; at = head.indexOf(LINE_FEED, at) + 1) {

@@ -159,7 +159,7 @@ function streamOf(
         else controller.enqueue(value)
       },
       async cancel() {
-        // Chunks of which none was read do not end it.
+        // A generator that was never started does not run its `finally`.
         hold[Symbol.dispose]()
         await chunks.return()
       },

@@ -127,7 +127,7 @@ async function planner({ reader }: ImportDeps, { stored, related }: DryRun) {
 
 /** Characters after which a garbage collection is worth its time, about 15 ms. */
 const GARBAGE_CHARACTERS = 2 * 1024 * 1024
-/** Besides its text a line leaves garbage, about 6 KB, as this many characters do. */
+/** A line leaves about 6 KB of garbage besides its text, and counts as this many characters. */
 const CHARACTERS_OF_LINE = 1000
 let garbage = 0
 

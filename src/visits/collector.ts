@@ -32,7 +32,7 @@ export interface CollectorState {
 const PASS_MS = 100
 /** Visits that are classified per second: at most 3 % of a core. */
 const BUDGET_PER_SECOND = 10_000
-/** What is left of an earlier load after each pass: hits often come in bursts. */
+/** Factor of an earlier, higher load at each pass: it fades slowly, because hits come in bursts. */
 const LOAD_DECAY = 0.93
 /** Values of all links that wait to be written. Visits that would add more are skipped. */
 const VALUES_WAITING_MAX = 50_000
@@ -42,7 +42,7 @@ const VALUES_FLUSHED = 20_000
 const LINKS_PER_BATCH = 250
 /** Maximum factor by which weights grow for the hits that found the ring full. */
 const SCALE_MAX = 64
-/** Visits between two garbage collections: without those, the engine keeps 30 MiB more of texts. */
+/** Visits between two garbage collections. Without them, strings take 30 MiB more memory. */
 const VISITS_PER_COLLECTION = 16_384
 const COUNTRY_CHECK_MS = 60 * SECOND
 

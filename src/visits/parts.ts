@@ -24,12 +24,12 @@ export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new 
 
 /**
  * The stored form: a version, `known`, `observed`, and each value with its count, all as varints
- * (LEB128). A value is in its lowest bit whether its count is 1, which is left out then, in the
- * next three bits its kind, and above them its place in `NUMBERED`, counted from 1; with place 0,
- * the length and the bytes of a text follow.
+ * (LEB128). The lowest bit of a value is set if its count is 1; the count is then left out. The
+ * next three bits are its kind. The bits above are its place in `NUMBERED`, counted from 1; after
+ * place 0, the length and the bytes of a text follow.
  */
 const VERSION = 2
-/** Like `VERSION`, but with every count and without the bit for it. It is read only. */
+/** The earlier form, with every count and without the bit for it. It is read, and never written. */
 const VERSION_WITH_COUNTS = 1
 const KINDS_MAX = 8
 
