@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts'
-import { parseDate } from '../hits/range.ts'
 import { type HitOwner, type HitSeries, type SeriesQuery, STEP_MS } from '../hits/series.ts'
-import { type Clock, DAY, isoTime } from '../lib/clock.ts'
+import { type Clock, DAY, isoTime, parseIsoTime } from '../lib/clock.ts'
 import { csvLine } from '../lib/csv.ts'
 import type { VisitKind } from '../visits/values.ts'
 import {
@@ -59,8 +58,8 @@ export function parseSpan({ from, to, by }: HitsQuery, now: number): SeriesQuery
 const isDate = (text: string): boolean => text.length === 10
 
 function parseWhen(name: string, text: string): number {
-  const time = parseDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time)) throw new AppError('invalid_value', INVALID_WHEN(name))
+  const time = parseIsoTime(text)
+  if (time === undefined) throw new AppError('invalid_value', INVALID_WHEN(name))
   return time
 }
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { z } from 'zod'
 import { PLANS } from '../accounts/plans.ts'
-import { type Clock, MINUTE } from '../lib/clock.ts'
+import { type Clock, MINUTE, parseIsoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { BAD_REASON, parseReason as findReason } from '../moderation/moderation.ts'
 
@@ -45,17 +45,10 @@ export const untilParser =
     const now = clock()
     const span = /^(\d{1,4})([mhd])$/.exec(text)
     const minutes = { m: 1, h: 60, d: 24 * 60 }[span?.[2] ?? '']
-    const until = span && minutes ? now + Number(span[1]) * minutes * MINUTE : isoMs(text)
-    if (Number.isNaN(until)) {
+    const until = span && minutes ? now + Number(span[1]) * minutes * MINUTE : parseIsoTime(text)
+    if (until === undefined) {
       throw new InvalidArgumentError('It must be an ISO 8601 time or a span like 30m or 2h.')
     }
     if (until <= now) throw new InvalidArgumentError('It must be in the future.')
     return until
   }
-
-/** Only full dates: `Date.parse` alone would accept "1" or "May". */
-function isoMs(text: string): number {
-  return /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN
-}

@@ -188,7 +188,7 @@ export interface Schemas {
     aliases?: string[] | null;
     /** @description Further paths, in any case. */
     aliases_any_case?: string[] | null;
-    /** Format: date-time */
+    /** @example 2026-03-01T12:00:00.000Z */
     created_at?: string | null;
     hits?: number | null;
     /**

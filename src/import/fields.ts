@@ -1,4 +1,4 @@
-import { isoTime } from '../lib/clock.ts'
+import { isoTime, parseIsoTime } from '../lib/clock.ts'
 import { decodePath } from '../links/aliases.ts'
 import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
 import { HITS_MAX } from './line.ts'
@@ -284,12 +284,16 @@ function setTimes(link: SourceLink, values: Values, { dateFormat }: Dialect): vo
   const times = { created_at: values.created, starts_at: values.starts, expires_at: values.expires }
   for (const [name, value] of Object.entries(times)) {
     if (value === undefined || value === 0 || value === '0') continue
+    // MySQL writes an absent date as zeros.
+    if (name !== 'created_at' && /^0000-00-00/.test(textOf(value))) continue
     const time = parseDate(value, dateFormat)
-    if (time === 'ambiguous') {
+    if (time === 'impossible' && name !== 'created_at') {
+      link.problem ??= { outcome: 'bad_row', message: `${name} ${textOf(value)} does not exist` }
+    } else if (time === 'ambiguous') {
       const hint = 'Choose the order of dates (--date-format dmy or mdy)'
       const message = `Which part of ${textOf(value)} is the day? ${hint}`
       link.problem ??= { outcome: 'bad_row', message }
-    } else if (time === undefined) link.notes.push(`${name} ${textOf(value)} is no date`)
+    } else if (typeof time !== 'number') link.notes.push(`${name} ${textOf(value)} is no date`)
     else link.fields[name] = isoTime(time)
   }
 }
@@ -300,11 +304,14 @@ const ISO =
 /** ISO 8601 has four digits of a year. */
 const TIME_MAX = Date.UTC(9999, 11, 31)
 
-/** Epoch ms; undefined if it is no date. Without a zone it is UTC. */
+/**
+ * Epoch ms; undefined if it is no date, `impossible` for a day or an hour that does not exist. A
+ * time without a zone is UTC.
+ */
 export function parseDate(
   value: unknown,
   dateFormat?: 'dmy' | 'mdy',
-): number | undefined | 'ambiguous' {
+): number | undefined | 'ambiguous' | 'impossible' {
   const text = textOf(value)
   if (/^\d{9,10}$/.test(text)) return Number(text) * 1000
   if (/^\d{12,13}$/.test(text)) return Number(text)
@@ -314,8 +321,9 @@ export function parseDate(
   const [, day, time = '00:00', zone = 'Z'] = ISO.exec(iso) ?? []
   if (!day) return undefined
   const offset = zone.length === 3 ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')
-  const epoch = Date.parse(`${day}T${time}${offset.toUpperCase()}`)
-  return Number.isNaN(epoch) || epoch > TIME_MAX || epoch < 0 ? undefined : epoch
+  const epoch = parseIsoTime(`${day}T${time}${offset.toUpperCase()}`)
+  if (epoch === undefined) return 'impossible'
+  return epoch > TIME_MAX || epoch < 0 ? undefined : epoch
 }
 
 function reordered(

@@ -3,7 +3,7 @@ import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX } from '../links/aliases.ts'
 import type { ParsedUrl } from '../links/link.ts'
 import type { PropertiesChange } from '../links/property-table.ts'
-import { AliasPath, BAD_ALIASES, PropertiesBody } from '../links/schema.ts'
+import { AliasPath, BAD_ALIASES, PropertiesBody, timeBody } from '../links/schema.ts'
 import { Url } from '../links/url.ts'
 import { type Outcome, type RowResult, refused } from './outcomes.ts'
 
@@ -19,7 +19,6 @@ const LINE_LENGTH_MAX = 256 * 1024
 
 const BAD_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
 const BAD_HITS = `Invalid hits: must be an integer between 0 and ${HITS_MAX}`
-const BAD_TIME = 'Invalid created_at: must be a time such as 2026-03-01T12:00:00.000Z'
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
 
@@ -33,10 +32,7 @@ export const ImportLine = z.object(
     url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
     aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
     aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
-    created_at: z.iso
-      .datetime({ offset: true, error: BAD_TIME })
-      .transform((text) => Date.parse(text))
-      .nullish(),
+    created_at: timeBody('created_at').nullish(),
     hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
     ...PropertiesBody.shape,
   },

@@ -122,6 +122,19 @@ const HOSTILE: [name: string, row: string, outcome: string, message: RegExp][] =
   ['a huge count', `https://e.com,abc,${'9'.repeat(30)}`, 'created', /no number of hits/],
   ['a date of the year 0', 'https://e.com,abc,1,0000-00-00 00:00:00', 'created', /no date/],
   ['a date of the year 99999', 'https://e.com,abc,1,99999-01-01', 'created', /no date/],
+  [
+    'a creation on a day that does not exist',
+    'https://e.com,abc,1,2023-02-29',
+    'created',
+    /no date/,
+  ],
+  [
+    'an expiry on a day that does not exist',
+    'https://e.com,abc,,,,,2030-02-30',
+    'bad_row',
+    /expires_at/,
+  ],
+  ['an expiry that MySQL left empty', 'https://e.com,abc,,,,,0000-00-00 00:00:00', 'created', /^$/],
   ['a date in an unknown order', 'https://e.com,abc,1,02.01.2024', 'bad_row', /order of dates/],
   ['a long title', `https://e.com,abc,1,2024-01-01,${'x'.repeat(300)}`, 'created', /cut to 200/],
   [
@@ -132,7 +145,7 @@ const HOSTILE: [name: string, row: string, outcome: string, message: RegExp][] =
   ],
 ]
 test.each(HOSTILE)('%s: the row has one result', async (_, row, outcome, message) => {
-  const { rows } = await imported([`url,slug,hits,created,title,tags\n${row}\n`])
+  const { rows } = await imported([`url,slug,hits,created,title,tags,expires\n${row}\n`])
   expect(outcomesOf(rows) as string[]).toEqual([outcome])
   expect(rows[0]?.message).toMatch(message)
 })

@@ -51,6 +51,20 @@ export const DAY = 24 * HOUR
 
 export const isoTime = (epochMs: number): string => new Date(epochMs).toISOString()
 
+const ISO_TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/
+
+/**
+ * Epoch milliseconds of an ISO 8601 date or time; a date alone begins in UTC, a time without a zone
+ * is local. Undefined for other texts, and for a day that does not exist: `Date.parse` reads
+ * 30 February as 2 March.
+ */
+export function parseIsoTime(text: string): number | undefined {
+  const day = ISO_TIME.exec(text)?.[1]
+  const time = day === undefined ? Number.NaN : Date.parse(text)
+  if (day === undefined || Number.isNaN(time)) return undefined
+  return isoTime(Date.parse(day)).startsWith(day) ? time : undefined
+}
+
 /** `zone`: IANA name. */
 export const zonedTime = (epochMs: number, zone: string): Temporal.ZonedDateTime =>
   Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone)

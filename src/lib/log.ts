@@ -81,25 +81,32 @@ function cut(value: unknown): unknown {
 }
 
 /** Escapes control and direction characters, which a terminal or a log viewer would interpret. */
-const visible = (text: string): string =>
-  text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) =>
-    [...Array(found.length).keys()]
-      .map((i) => `\\u${found.charCodeAt(i).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
+const visible = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, escaped)
+
+const escaped = (character: string): string =>
+  [...Array(character.length).keys()]
+    .map((i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`)
+    .join('')
 
 export function stackOf(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
 }
 
+/**
+ * Escapes what a terminal would interpret in the text of a command, which may come from a file:
+ * control characters except line feeds and tabs, and those that change the direction of text.
+ */
+const printable = (text: string): string =>
+  text.replace(/[^\P{Cc}\t\n]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, escaped)
+
 /** Prints the result of a command on standard output. */
-export const print = (text: string): void => console.log(text)
+export const print = (text: string): void => console.log(printable(text))
 
 /** Replaces the last line of a terminal; nothing where standard error is none. */
 export function printProgress(text: string): void {
   // Return to the first column and erase the line.
-  if (process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${text}`)
+  if (process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${printable(text)}`)
 }
 
 /** Prints the failure of a command on standard error. */
-export const printError = (text: string): void => console.error(text)
+export const printError = (text: string): void => console.error(printable(text))

@@ -33,7 +33,25 @@ export function decodePath(path: string): string | undefined {
   }
 }
 
-const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
+/** In small letters: people do not see that `/App` is not a page of the service. */
+const firstSegment = (path: string): string => (path.split('/', 2)[1] ?? '').toLowerCase()
+
+/** Paths by which programs recognize who controls a domain, beside the routes of the service. */
+const PROOFS = [
+  // RFC 8615: certificate authorities, apps, security contacts.
+  '.well-known',
+  'security.txt',
+  'apple-app-site-association',
+  // Sellers of advertisements (IAB).
+  'ads.txt',
+  'app-ads.txt',
+  'sellers.json',
+  // Scripts and policies of a whole origin.
+  'sw.js',
+  'service-worker.js',
+  'crossdomain.xml',
+  'clientaccesspolicy.xml',
+]
 
 interface AliasRulesOptions {
   /** Who may add aliases: a short path of the whole domain is the operator's to give away. */
@@ -50,13 +68,10 @@ export class AliasRules {
     this.#options = options
   }
 
-  /**
-   * The routes of the service: no alias begins like one of them, or is below /.well-known, where
-   * certificate authorities and apps look for the proof of who controls a domain (RFC 8615).
-   */
+  /** The routes of the service: no alias begins like one of them or of `PROOFS`, in any case. */
   reserve(routes: readonly { path: string }[]): void {
     const names = routes.map(({ path }) => firstSegment(path))
-    this.#reserved = new Set(['.well-known', ...names.filter((name) => !/^[:*]|^$/.test(name))])
+    this.#reserved = new Set([...PROOFS, ...names.filter((name) => !/^[:*]|^$/.test(name))])
   }
 
   isReserved = (path: string): boolean => this.#reserved.has(firstSegment(`/${path}`))

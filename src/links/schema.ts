@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
+import { parseIsoTime } from '../lib/clock.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX, findPathProblem } from './aliases.ts'
 import { PASSCODE_LENGTH } from './link.ts'
@@ -219,6 +220,21 @@ export const Tag = z
 
 const TIME_PATTERN = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
+/** A time in a request, as epoch milliseconds. */
+export function timeBody(name: string) {
+  const message = `Invalid ${name}: must be a time such as 2026-03-01T12:00:00.000Z`
+  return z
+    .string(message)
+    .regex(TIME_PATTERN, message)
+    .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
+    .transform((text, context): number => {
+      const time = parseIsoTime(text)
+      if (time !== undefined) return time
+      context.addIssue({ code: 'custom', message })
+      return z.NEVER
+    })
+}
+
 /** A text property. `refused`: characters that it cannot contain. */
 const textBody = (
   { name, description, max = 0 }: SettableProperty,
@@ -258,16 +274,7 @@ const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodTy
       .meta({ description })
       .nullish()
       .transform((value) => (value === null ? false : value)),
-  time: ({ name, description }) => {
-    const message = `Invalid ${name}: must be a time such as 2026-03-01T12:00:00.000Z`
-    return z
-      .string(message)
-      .regex(TIME_PATTERN, message)
-      .refine((text) => !Number.isNaN(Date.parse(text)), message)
-      .meta({ description, format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
-      .transform((text) => Date.parse(text))
-      .nullish()
-  },
+  time: ({ name, description }) => timeBody(name).meta({ description }).nullish(),
   count: ({ name, description }) => {
     const message = `Invalid ${name}: must be an integer between 1 and ${MAX_HITS_MAX}`
     return z.int(message).min(1, message).max(MAX_HITS_MAX, message).meta({ description }).nullish()

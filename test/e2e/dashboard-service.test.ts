@@ -303,6 +303,7 @@ const badTimes = [
   { at: '', says: 'Choose the day' },
   { at: 'tomorrow', says: 'Choose the day' },
   { at: '2026-02-30T25:00', says: 'no such day' },
+  { at: '2026-04-31T12:00', says: 'no such day' },
   { at: '2026-03-01T12:00', says: 'has passed' },
   { at: '2026-05-01T12:00', says: 'At most 30 days' },
 ]

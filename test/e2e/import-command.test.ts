@@ -84,6 +84,22 @@ test('control characters of a file do not reach the terminal', async () => {
   expect(out).not.toContain('\u001b')
 })
 
+const ESCAPES = '\u001b[2J\u009b31m\u202ex\rhidden'
+const PRINTED: [where: string, content: string][] = [
+  ['the name of a column', `${ESCAPES},b\n1,2\n`],
+  ['a domain', `URL,Domain\nhttps://e.com,a.test\nhttps://e.com,${ESCAPES}\n`],
+  ['a path of an unknown form', `URL,Slug\nftp://e.com/,${ESCAPES}\n`],
+]
+test.each(PRINTED)('a terminal interprets nothing of %s of a file', async (_, content) => {
+  using set = await setUp()
+  await using _service = await Service.start(set.env)
+  writeFileSync(set.file, content)
+  const { code, out, err } = await set.run(`import auto ${set.file} --account ${EMAIL} --dry-run`)
+  expect(code).toBeGreaterThan(0)
+  expect(out + err).toMatch(/2j/i)
+  expect(out + err).not.toMatch(/[^\P{Cc}\t\n]|\p{Bidi_Control}/u)
+})
+
 test('an export that is refused leaves an existing file as it is', async () => {
   using set = await setUp()
   await using service = await Service.start(set.env)

@@ -171,6 +171,13 @@ test('what exists is kept: another URL, another account, a disabled code, a path
     [{ url, aliases: ['disabled1'] }, 'path_taken'],
     [{ url, aliases: ['api/status'] }, 'reserved_path'],
     [{ url, aliases: ['app'] }, 'reserved_path'],
+    [{ url, aliases: ['App/sign-in'] }, 'reserved_path'],
+    [{ url, aliases: ['API/shorten'] }, 'reserved_path'],
+    [{ url, aliases: ['DOCS'] }, 'reserved_path'],
+    [{ url, aliases: ['.Well-Known/acme-challenge/x'] }, 'reserved_path'],
+    [{ url, aliases: ['ads.txt'] }, 'reserved_path'],
+    [{ url, aliases: ['SW.js'] }, 'reserved_path'],
+    [{ url, aliases_any_case: ['App/sign-in'] }, 'reserved_path'],
     [{ url, aliases: ['../../etc/passwd'] }, 'invalid_path'],
     [{ url, aliases: ['a\u0000'] }, 'invalid_path'],
     [{ url, code: 'a-b-c-d' }, 'invalid_path'],
@@ -182,6 +189,9 @@ test('what exists is kept: another URL, another account, a disabled code, a path
     [{ url, hits: -1 }, 'bad_row'],
     [{ url, hits: 1e300 }, 'bad_row'],
     [{ url, created_at: '02.01.2024' }, 'bad_row'],
+    [{ url, created_at: '2023-02-29T00:00:00Z' }, 'bad_row'],
+    [{ url, starts_at: '2030-04-31T00:00:00Z' }, 'bad_row'],
+    [{ url, expires_at: '2030-02-30T00:00:00Z' }, 'bad_row'],
     [{ url, tags: 'a' }, 'bad_row'],
   ]
   expect(

@@ -107,12 +107,24 @@ const REFUSED: [json: unknown, error: string][] = [
   [{ starts_at: 1 }, STARTS],
   [{ starts_at: '2026-03-01' }, STARTS],
   [{ starts_at: '2026-13-01T00:00:00Z' }, STARTS],
+  [{ starts_at: '2030-04-31T00:00:00Z' }, STARTS],
+  [{ expires_at: '2030-02-30T00:00:00Z' }, STARTS.replace('starts', 'expires')],
   [{ expired_url: 'ftp://example.com' }, 'Invalid URL: must start with http:// or https://'],
   [
     { starts_at: '2026-05-01T00:00:00Z', expires_at: '2026-05-01T00:00:00Z' },
     'Invalid starts_at: must be before expires_at',
   ],
 ]
+test('a leap day and the end of a day are times', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const times = { starts_at: '2028-02-29T00:00:00Z', expires_at: '2028-02-29T24:00:00Z' }
+  expect(await patch(app, times)).toMatchObject({
+    status: 200,
+    body: { starts_at: '2028-02-29T00:00:00.000Z', expires_at: '2028-03-01T00:00:00.000Z' },
+  })
+})
+
 test('PATCH refuses what a property may not contain, and changes nothing', async () => {
   await using app = await testApp()
   await app.claim(CODE, URL)

@@ -1,5 +1,5 @@
 import { formatBytes } from '../../lib/bytes.ts'
-import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts'
+import { DAY, HOUR, isoTime, MINUTE, parseIsoTime, SECOND } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
@@ -53,8 +53,8 @@ function parseUntil(form: Form, now: number): number {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(at)) {
     throw refuseAt('at', 'Choose the day and the time at which it ends.')
   }
-  const until = Date.parse(form.text('utc') || `${at}Z`)
-  if (Number.isNaN(until)) throw refuseAt('at', 'There is no such day or time.')
+  const until = parseIsoTime(form.text('utc') || `${at}Z`)
+  if (until === undefined) throw refuseAt('at', 'There is no such day or time.')
   if (until <= now) throw refuseAt('at', 'This time has passed.')
   if (until - now > MAINTENANCE_MAX_MS) throw refuseAt('at', 'At most 30 days from now.')
   return until
