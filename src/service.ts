@@ -8,9 +8,12 @@ import { Blocklist } from './blocklist/watch.ts'
 import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/deps.ts'
+import { subjects } from './data.ts'
 import { openForService, type ServiceFolder } from './data-folder.ts'
+import type { Effects } from './db/effects.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
+import { effectsOfOthers, openSubjects } from './db/subject.ts'
 import { Writer } from './db/writer.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, journalFile } from './hits/hits.ts'
@@ -38,7 +41,6 @@ import { LinkPages } from './links/lists.ts'
 import { PropertyReads } from './links/properties.ts'
 import { LinkReads } from './links/read.ts'
 import { SearchIndexer } from './links/search-index.ts'
-import { SharedPageReads } from './links/shared-pages.ts'
 import { LinkEffects, LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation, ModerationReads } from './moderation/moderation.ts'
@@ -100,12 +102,12 @@ export async function openService(config: Config, outside: Outside, control: Pro
     throw error
   })
   const { redirects } = front
-  const data = await openData(base)
-  const { db, writer, reader, cluster, watch } = data
-  const guards = openGuards(base, data)
-  const links = openLinks(base, { front, data, guards })
+  const storage = await openStorage(base)
+  const { db, writer, reader, cluster, watch } = storage
+  const guards = openGuards(base, storage)
+  const links = openLinks(base, { front, storage, guards })
   const visits = await openVisits(base, { redirects, writer })
-  const threads = { ...data.threads, redirect: redirects }
+  const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ reader, counts: links.hits, clock })
   const parts = { config, clock, monotonic, random, log, hasher, journal, series, health, visits }
@@ -115,7 +117,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
     isOn: config.visitDetails,
     hasCountries: config.countryFile !== undefined || config.countryHeader !== undefined,
   })
-  const service = { ...parts, ...front, ...data, ...guards, ...links, visitDetails }
+  const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails }
   const dashboard = openDashboard({
     config,
     db,
@@ -144,13 +146,13 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const background = [
     metrics,
     watch,
-    data.dataWatch,
+    storage.dataWatch,
     links.indexer,
     new BucketPruner({ writer, clock }),
     new DelayedDeletion({ db, links: links.links, clock, log }),
   ]
-  const otherChanges = data.ports?.applied
-  if (otherChanges) applyOtherChanges(otherChanges, links.effects)
+  const otherChanges = storage.ports?.applied
+  if (otherChanges) applyOtherChanges(otherChanges, effectsOf(storage, links))
   return {
     ...service,
     lock,
@@ -162,6 +164,15 @@ export async function openService(config: Config, outside: Outside, control: Pro
     remake,
     background,
     otherChanges,
+  }
+}
+
+/** Applies the effects of a call that another host has made. */
+function effectsOf({ receivers }: Storage, { effects }: ReturnType<typeof openLinks>) {
+  const apply = effectsOfOthers(subjects, receivers)
+  return (name: string, value: unknown): void => {
+    effects.after(name, value)
+    apply(name, value)
   }
 }
 
@@ -224,10 +235,10 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
   return { plans, limiter, versions, blocklist, redirects }
 }
 
-type Data = Awaited<ReturnType<typeof openData>>
+type Storage = Awaited<ReturnType<typeof openStorage>>
 
 /** The threads on the data folder, and a connection to read it. */
-async function openData({ config, log, start, folder }: Base) {
+async function openStorage({ config, log, start, folder }: Base) {
   const { dataDir } = config
   const file = databaseFile(dataDir)
   const writerWork = new WriterWork()
@@ -252,7 +263,15 @@ async function openData({ config, log, start, folder }: Base) {
   const cluster = ports && new Cluster({ port: ports.state, log })
   const writer = new Writer<Writes>(ofWriter, { data: dataWatch, isHanging }, cluster)
   const db = openReadonly(file, { cacheKiB: 8192 })
-  return { ports, threads, reader, qr, watch, dataWatch, cluster, writer, writerWork, db }
+  const receivers: Effects[] = []
+  const data = openSubjects(subjects, {
+    db,
+    scan: (name, args, options) => reader.call(name as never, args as never, options),
+    write: (name, args, options) => writer.call(name as never, args as never, options),
+    effects: receivers,
+  })
+  const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork, db }
+  return { data, receivers, ports, ...ofThreads }
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
@@ -292,7 +311,7 @@ async function openVisits(
 }
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */
-const openGuards = ({ config, outside }: Base, { db, writer }: Data) => ({
+const openGuards = ({ config, outside }: Base, { db, writer }: Storage) => ({
   accounts: new AccountStore(db),
   keyUses: new KeyUses(writer),
   maintenance: new MaintenanceMode(new SettingStore(db), outside.clock),
@@ -304,13 +323,13 @@ const openGuards = ({ config, outside }: Base, { db, writer }: Data) => ({
 
 interface LinkParts {
   front: Awaited<ReturnType<typeof openFront>>
-  data: Data
+  storage: Storage
   guards: ReturnType<typeof openGuards>
 }
 
 /** Links, their images and their hits. */
-function openLinks({ config, outside, log, folder }: Base, { front, data, guards }: LinkParts) {
-  const { db, writer, reader, qr } = data
+function openLinks({ config, outside, log, folder }: Base, { front, storage, guards }: LinkParts) {
+  const { db, writer, reader, qr } = storage
   const { versions, redirects, blocklist } = front
   const { accounts, unsent } = guards
   const { monotonic } = outside
@@ -348,7 +367,6 @@ function openLinks({ config, outside, log, folder }: Base, { front, data, guards
     effects,
     images,
     qrStore,
-    sharedPages: new SharedPageReads(db),
     indexer,
     hits,
     links: new LinkWriter({ writer, effects }),

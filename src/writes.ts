@@ -3,12 +3,13 @@ import { secondFactorWrites } from './accounts/second-factor.ts'
 import { sessionWrites } from './accounts/sessions.ts'
 import { accountWrites } from './accounts/writes.ts'
 import { rowHashes } from './cluster/rows.ts'
+import { subjects } from './data.ts'
 import { settingWrites } from './db/settings.ts'
+import { writeFunctions } from './db/subject.ts'
 import type { RecentHits } from './hits/recent.ts'
 import { bucketWrites } from './hits/series.ts'
 import { sharedHitWrites } from './hits/shared-store.ts'
 import { importWrites } from './import/store.ts'
-import { sharedPageWrites } from './links/shared-pages.ts'
 import { linkWrites } from './links/store.ts'
 import { moderationWrites } from './moderation/moderation.ts'
 import { qrWrites } from './qr/store.ts'
@@ -21,7 +22,6 @@ import { visitWrites } from './visits/store.ts'
 export function sharedWrites(db: Database) {
   return {
     ...linkWrites(db),
-    ...sharedPageWrites(db),
     ...importWrites(db),
     ...settingWrites(db),
     ...accountWrites(db),
@@ -38,5 +38,10 @@ export type SharedWrites = ReturnType<typeof sharedWrites>
 
 /** All functions that an entry of the log may call. `host`: this one. */
 export function loggedWrites(db: Database, host: string, recent?: RecentHits) {
-  return { ...sharedWrites(db), ...sharedHitWrites(db, host, recent), ...rowHashes(db) }
+  return {
+    ...sharedWrites(db),
+    ...sharedHitWrites(db, host, recent),
+    ...rowHashes(db),
+    ...writeFunctions(subjects, db),
+  }
 }

@@ -32,7 +32,7 @@ const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts limits maintenance
   http blocklist hits visits links import analytics moderation cluster redirect qr status
-  dashboard openapi client backup writes data-folder threads service app cli main
+  data dashboard openapi client backup writes data-folder threads service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

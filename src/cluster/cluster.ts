@@ -1,6 +1,5 @@
 import { withTimeout } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
-import type { LinkEffects } from '../links/writer.ts'
 import { NOT_ANSWERING } from './connection.ts'
 import type { AppliedEvent, SeenMessage, StateEvent } from './events.ts'
 import { LEASE_MS } from './log.ts'
@@ -80,13 +79,16 @@ export class Cluster {
 }
 
 /**
- * Applies the effects of calls that other hosts made. `port`: receives each AppliedEvent, and sends
- * each SeenMessage.
+ * Calls `apply` with each call that other hosts made and its result. `port`: receives each
+ * AppliedEvent, and sends each SeenMessage.
  */
-export function applyOtherChanges(port: MessagePort, effects: Pick<LinkEffects, 'after'>): void {
+export function applyOtherChanges(
+  port: MessagePort,
+  apply: (name: string, value: unknown) => void,
+): void {
   port.onmessage = ({ data }: { data: AppliedEvent }) => {
     for (const call of data.calls) {
-      if ('value' in call) effects.after(call.name, call.value)
+      if ('value' in call) apply(call.name, call.value)
     }
     port.postMessage({ seen: data.seq } satisfies SeenMessage)
   }

@@ -35,8 +35,8 @@ const SINCE: Readonly<Record<string, number>> = {
   importLinks: CALLS_VERSION,
   // Sums have their present form since set 8.
   addVisits: 8,
-  sharePage: 5,
-  unsharePage: 5,
+  'sharedPages.share': 5,
+  'sharedPages.unshare': 5,
   hashRows: CALLS_VERSION,
 }
 

@@ -11,6 +11,7 @@ import type { TopLinks } from '../analytics/top.ts'
 import type { VisitDetails } from '../analytics/visits.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { Config } from '../config.ts'
+import type { Data } from '../data.ts'
 import type { SettingWrites } from '../db/settings.ts'
 import type { Decider } from '../db/writer.ts'
 import type { RecentHitReads } from '../hits/recent.ts'
@@ -31,7 +32,6 @@ import type { ExportReads } from '../links/export.ts'
 import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
-import type { SharedPageReads, SharedPageWrites } from '../links/shared-pages.ts'
 import type { TagReads } from '../links/tags.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
@@ -46,6 +46,7 @@ interface SharedDeps
     PropertiesDeps,
     GuardDeps,
     Pick<ImportDeps, 'effects'> {
+  data: Data
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
@@ -57,7 +58,6 @@ interface SharedDeps
   vitals: () => Vitals
   series: HitSeries
   visitDetails: VisitDetails
-  sharedPages: SharedPageReads
   top: TopLinks
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
@@ -71,7 +71,6 @@ type DashboardWriter = Decider &
       SecondFactorWrites &
       SettingWrites &
       QrWrites &
-      SharedPageWrites &
       RecentHitReads &
       ImportWrites
   >

@@ -1,6 +1,8 @@
 import { type OverviewReads, overviewReads } from '../accounts/store.ts'
 import { type RangeTopReads, rangeTopReads } from '../analytics/top.ts'
+import { subjects } from '../data.ts'
 import { openReadonly } from '../db/open.ts'
+import { scanFunctions } from '../db/subject.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { type ImportReads, importReads } from '../import/store.ts'
 import { setThreadPriority } from '../lib/priority.ts'
@@ -39,6 +41,7 @@ serveThread(({ file }: { file: string }) => {
     ...importReads(db),
     ...overviewReads(db),
     ...visitReads(db),
+    ...scanFunctions(subjects, db),
   }
   return functionService(functions, () => db.close())
 })

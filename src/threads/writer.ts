@@ -2,8 +2,10 @@ import type { Database } from 'bun:sqlite'
 import type { SeenMessage } from '../cluster/events.ts'
 import { PostgresLog } from '../cluster/log.ts'
 import { SharedOrder } from '../cluster/shared-order.ts'
+import { subjects } from '../data.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
+import { writeFunctions } from '../db/subject.ts'
 import { localOrder, type Order, type OrderCalls } from '../db/writer.ts'
 import { type RecentHitReads, RecentHits } from '../hits/recent.ts'
 import { hitCalls } from '../hits/shared-store.ts'
@@ -50,6 +52,7 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
     ...recent.functions,
     // A host alone has every change.
     catchUp: () => {},
+    ...writeFunctions(subjects, db),
   }
   const order: Order = cluster
     ? sharedOrder({ db, journal, recent, checkpoints, cluster })

@@ -28,7 +28,7 @@ export const sharingPages = signedInPages({
   'POST /app/links/:code/unshare': async (context) => {
     const { id, code } = ownLink(context)
     spendWrite(context)
-    await context.deps.writer.call('unsharePage', { linkId: id })
+    await context.deps.data.sharedPages.unshare({ linkId: id })
     return seeOther(`${linkPath(code)}?done=unshared`)
   },
 })
@@ -52,7 +52,7 @@ async function share(context: PageContext): Promise<Response> {
   spendWrite(context)
   const author = authorOf(user.account, deps.clock())
   const hash = deps.hasher.hash('shared-page', token)
-  if (!(await deps.writer.call('sharePage', { author, linkId, hash, showsUrl }))) {
+  if (!(await deps.data.sharedPages.share({ author, linkId, hash, showsUrl }))) {
     throw new AppError('code_not_found', code)
   }
   const path = linkPath(code)
@@ -69,7 +69,7 @@ async function share(context: PageContext): Promise<Response> {
 /** On the page of a link. */
 export function sharingCard({ deps, user }: PageContext, link: Link): Html {
   const path = linkPath(link.code)
-  const shared = deps.sharedPages.ofLink(link.id)
+  const shared = deps.data.sharedPages.findByLink(link.id)
   const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
     secret address. Search engines do not list it.</p>`
   const on = html`<p>The page is on${
@@ -110,7 +110,7 @@ async function sharedPage(
 ): Promise<Response> {
   const { deps } = context
   const shared = TOKEN.test(token)
-    ? deps.sharedPages.find(deps.hasher.hash('shared-page', token))
+    ? deps.data.sharedPages.findByHash(deps.hasher.hash('shared-page', token))
     : undefined
   if (!shared || deps.moderation.reads.find(shared.code)) throw new AppError('page_not_found')
   const owner = { linkId: shared.linkId }

@@ -1,0 +1,216 @@
+import type { Database } from 'bun:sqlite'
+import type { CallOptions, Functions } from '../lib/thread.ts'
+import type { Effects } from './effects.ts'
+
+/**
+ * A subject is everything that the program does with some tables, as one value: reads, scans and
+ * writes. This file derives from it what each thread needs, so that an operation is declared once
+ * and called as `data.<subject>.<operation>(…)`.
+ */
+export interface Subject<Reads, Scans, Writes> {
+  /** Reads of a few rows, on the caller's own connection. */
+  reads: (db: Database) => Reads
+  /** Reads of many rows, on the reader thread. */
+  scans: Scans
+  /** Changes, on the writer thread, inside the transaction of its batch. */
+  writes: Writes
+}
+
+/** Prepares a function on a connection, once for each. */
+type Prepare<Args, Result> = (db: Database) => (args: Args) => Result
+
+type ScanTable = Record<string, Prepare<never, unknown>>
+
+/** A write, as the writer thread runs it and the control thread calls it. */
+interface Write<Command, Result> {
+  /**
+   * The set of calls of a cluster that the write appeared in: hosts with an older set do not know
+   * it. Undefined: the write concerns this host only and stays out of the log.
+   */
+  readonly since: number | undefined
+  /** The result depends on the database and the arguments only: a write may run again. */
+  prepare(db: Database): (message: never) => unknown
+  /** Reports to `effects` what a committed result means. */
+  effect?(effects: Effects, result: Result): void
+  /** Another form of a large command and result in messages between threads. */
+  pack?(command: Command): unknown
+  unpack?(packed: unknown): Result
+}
+
+type WriteTable = Record<string, Write<never, unknown>>
+
+interface PlainWrite<Command, Result> {
+  prepare(db: Database): (command: Command) => Result
+  effect?(effects: Effects, result: Result): void
+}
+
+interface PackedWrite<Command, Result, Message, Packed> {
+  pack(command: Command): Message
+  prepare(db: Database): (message: Message) => Packed
+  unpack(packed: Packed): Result
+  effect?(effects: Effects, result: Result): void
+}
+
+/** Declares a subject. */
+export const subject = <
+  Reads = unknown,
+  Scans extends ScanTable = Record<never, never>,
+  Writes extends WriteTable = Record<never, never>,
+>({
+  reads = () => ({}) as Reads,
+  scans = {} as Scans,
+  writes = {} as Writes,
+}: Partial<Subject<Reads, Scans, Writes>>): Subject<Reads, Scans, Writes> => ({
+  reads,
+  scans,
+  writes,
+})
+
+/** Declares a write that all hosts of a cluster apply. */
+export const write = <Command, Result>(
+  declared: PlainWrite<Command, Result> & { since: number },
+): Write<Command, Result> => declared
+
+/** Declares a write of this host only, which stays out of the log of a cluster. */
+export const localWrite = <Command, Result>(
+  declared: PlainWrite<Command, Result>,
+): Write<Command, Result> => ({ ...declared, since: undefined })
+
+/** Declares a write whose command and result have another form in messages. */
+export const packedWrite = <Command, Result, Message, Packed>(
+  declared: PackedWrite<Command, Result, Message, Packed> & { since: number },
+): Write<Command, Result> => declared as Write<Command, Result>
+
+/** Shares what `prepare` creates among the operations on a connection. */
+export function perConnection<Prepared>(
+  prepare: (db: Database) => Prepared,
+): (db: Database) => Prepared {
+  const prepared = new WeakMap<Database, { value: Prepared }>()
+  return (db) => {
+    const found = prepared.get(db) ?? { value: prepare(db) }
+    prepared.set(db, found)
+    return found.value
+  }
+}
+
+/** An operation on another thread. One without arguments needs none. */
+type Remote<Args, Result> = unknown extends Args
+  ? (args?: undefined, options?: CallOptions) => Promise<Awaited<Result>>
+  : (args: Args, options?: CallOptions) => Promise<Awaited<Result>>
+
+export type ScanCalls<Scans> = {
+  [Name in keyof Scans]: Scans[Name] extends Prepare<infer Args, infer Result>
+    ? Remote<Args, Result>
+    : never
+}
+
+export type WriteCalls<Writes> = {
+  [Name in keyof Writes]: Writes[Name] extends Write<infer Command, infer Result>
+    ? Remote<Command, Result>
+    : never
+}
+
+/** All operations of a subject, as its users call them. */
+export type Operations<Of> =
+  Of extends Subject<infer Reads, infer Scans, infer Writes>
+    ? Reads & ScanCalls<Scans> & WriteCalls<Writes>
+    : never
+
+/** All subjects, by the name that their users call them by. */
+type Subjects = Record<string, Subject<unknown, ScanTable, WriteTable>>
+
+export type DataOf<All> = { [Name in keyof All]: Operations<All[Name]> }
+
+/** Calls a function of a thread. */
+type Send = (name: string, args: unknown, options?: CallOptions) => Promise<unknown>
+
+interface SubjectOptions {
+  /** The caller's own connection. */
+  db: Database
+  /** Call the functions of `scanFunctions` and `writeFunctions` on their threads. */
+  scan: Send
+  write: Send
+  /** Each receives the effects of every committed write. */
+  effects: readonly Effects[]
+}
+
+/**
+ * The operations of all subjects. A write resolves once its change is on disk and its effects are
+ * applied: a later request never sees what was before it. It rejects, with nothing changed, if the
+ * disk refuses.
+ */
+export function openSubjects<All extends Subjects>(
+  subjects: All,
+  { db, scan, write: send, effects }: SubjectOptions,
+): DataOf<All> {
+  const data = mapValues(subjects, ({ reads, scans, writes }, subjectName) => ({
+    ...(reads(db) as object),
+    ...mapValues(
+      scans,
+      (_, name) => (args: unknown, options?: CallOptions) =>
+        scan(callName(subjectName, name), args, options),
+    ),
+    ...mapValues(writes, (declared, name) => {
+      const call = callName(subjectName, name)
+      return async (command: unknown, options?: CallOptions) => {
+        const message = declared.pack ? declared.pack(command as never) : command
+        const packed = await send(call, message, options)
+        // Nothing may be awaited between the commit and its effects.
+        return settle(declared, packed, effects)
+      }
+    }),
+  }))
+  return data as DataOf<All>
+}
+
+/** Applies the effects of a committed write. Returns its result as the caller receives it. */
+function settle(
+  declared: WriteTable[string],
+  packed: unknown,
+  receivers: readonly Effects[],
+): unknown {
+  const result = declared.unpack ? declared.unpack(packed) : packed
+  for (const effects of receivers) declared.effect?.(effects, result)
+  return result
+}
+
+/** The name of an operation in messages between threads and in the log of a cluster. */
+const callName = (subjectName: string, operation: string): string => `${subjectName}.${operation}`
+
+/** All scans on a connection of the reader thread, by the names of their calls. */
+export const scanFunctions = (subjects: Subjects, db: Database): Functions<object> =>
+  byCallName(subjects, ({ scans }) => mapValues(scans, (prepare) => prepare(db)))
+
+/** All writes on a connection of the writer thread, by the names of their calls. */
+export const writeFunctions = (subjects: Subjects, db: Database): Functions<object> =>
+  byCallName(subjects, ({ writes }) => mapValues(writes, ({ prepare }) => prepare(db)))
+
+/** All declared writes, by the names of their calls. */
+export const writesOf = (subjects: Subjects): Readonly<WriteTable> =>
+  byCallName(subjects, ({ writes }) => writes)
+
+/** Applies the effects of writes that other hosts have made, by the names of their calls. */
+export function effectsOfOthers(subjects: Subjects, receivers: readonly Effects[]) {
+  const writes = writesOf(subjects)
+  return (name: string, packed: unknown): void => {
+    const declared = writes[name]
+    if (declared) settle(declared, packed, receivers)
+  }
+}
+
+function byCallName<Value>(
+  subjects: Subjects,
+  select: (one: Subjects[string]) => Record<string, Value>,
+): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(subjects).flatMap(([subjectName, one]) =>
+      Object.entries(select(one)).map(([name, value]) => [callName(subjectName, name), value]),
+    ),
+  )
+}
+
+const mapValues = <Value, Result>(
+  table: Record<string, Value>,
+  convert: (value: Value, name: string) => Result,
+): Record<string, Result> =>
+  Object.fromEntries(Object.entries(table).map(([name, value]) => [name, convert(value, name)]))
