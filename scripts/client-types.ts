@@ -9,45 +9,49 @@ import { testApp } from '../test/support/app.ts'
 export const CLIENT_TYPES = join(import.meta.dir, '../src/client/openapi.gen.ts')
 
 interface Schema {
-  type?: string
+  $ref?: string
+  type?: string | undefined
   description?: string
   format?: string
   example?: unknown
   nullable?: boolean
-  enum?: unknown[]
+  enum?: unknown[] | undefined
   /** The values of `enum` as a type. The generator would repeat an `enum` in a comment. */
   values?: string
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
-  anyOf?: Schema[]
 }
-
-type Content = Record<string, { schema: Schema }>
 
 interface Operation {
   operationId: string
   parameters: { in: string; name: string; description: string; schema: Schema }[]
-  requestBody?: { content: Content }
-  responses: Record<string, { content?: Content }>
 }
 
-/** By operation and use: `shorten_201`, `list_query`. */
+interface Document {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Schemas }
+}
+
+/** By name. A query is named after its operation: `listLinks_query`. */
 type Schemas = Record<string, Schema>
 
-/** Requests that callers write. For the others, methods of the client have parameters. */
-const REQUESTS = /^((list|hits|visits|qr)_query|(patchLink|importLinks)_body)$/
+/** Queries that callers write. For the others, methods of the client have parameters. */
+const QUERIES = ['listLinks', 'hits', 'visits', 'qr']
+/** Bodies are parameters of methods too, and the client reports refusals as errors of its own. */
+const LEFT_OUT = /Body$|^(Error|Failure|Unavailable)$/
 
-/** The link of `getLink_200`. */
-const REPEATED = 'patchLink_200'
-
-/** The types of requests and results. The client reports refusals as errors of its own. */
+/** The types of requests and results. */
 export async function clientTypes(): Promise<string> {
   await using app = await testApp()
   const { body } = await app.call('GET', '/docs/json')
-  const { paths } = body as unknown as { paths: Record<string, Record<string, Operation>> }
+  const { paths, components } = body as unknown as Document
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
-  const schemas: Schemas = Object.assign({}, ...operations.map(schemasOf))
+  const models = Object.entries(components.schemas).filter(([name]) => !LEFT_OUT.test(name))
+  const queries = operations
+    .filter(({ operationId }) => QUERIES.includes(operationId))
+    .map((one) => [`${one.operationId}_query`, queryOf(one)] as const)
+  const schemas: Schemas = mapValues(Object.fromEntries([...models, ...queries]), shown)
   const document = { openapi: '3.0.3', info: { title: '', version: '' }, components: { schemas } }
   const text = await openapiTypes(
     document as never,
@@ -62,35 +66,21 @@ export async function clientTypes(): Promise<string> {
   ].join('\n')
 }
 
-function schemasOf({ operationId, parameters, requestBody, responses }: Operation): Schemas {
+function queryOf({ parameters }: Operation): Schema {
   const query = parameters
     .filter((parameter) => parameter.in === 'query')
     .map(({ name, description, schema: { type, enum: values } }) => {
-      return [name, { type, enum: values, description }]
+      const schema: Schema = { type, enum: values, description }
+      return [name, schema] as const
     })
-  const used: [string, Schema | undefined][] = [
-    ['query', { properties: Object.fromEntries(query) }],
-    ['body', jsonOf(requestBody)],
-    ...Object.entries(responses).map(([status, answer]) => [status, jsonOf(answer)] as never),
-  ]
-  const schemas: Schemas = {}
-  for (const [use, schema] of used) {
-    const name = `${operationId}_${use}`
-    const isUsed = Number(use) < 300 ? name !== REPEATED : REQUESTS.test(name)
-    if (schema && isUsed) schemas[name] = shown(schema)
-  }
-  return schemas
-}
-
-function jsonOf({ content = {} }: { content?: Content } = {}): Schema | undefined {
-  const { schema } = content['application/json'] ?? content['application/x-ndjson'] ?? {}
-  return schema?.properties && schema
+  return { properties: Object.fromEntries(query) }
 }
 
 /** What types and comments show: no limits, and no format that a name or an example shows. */
 function shown(schema: Schema): Schema {
-  const { type, description, format, example, nullable, properties, items, anyOf } = schema
-  const isPlain = format === undefined || format === 'uri' || example !== undefined
+  if (schema.$ref) return schema
+  const { type, description, format, example, nullable, properties, items } = schema
+  const isPlain = example !== undefined || [undefined, 'uri', 'int64'].includes(format)
   const values = [...(schema.enum ?? []), ...(nullable ? [null] : [])]
   const parts: Schema = {
     ...(schema.enum && {
@@ -101,7 +91,6 @@ function shown(schema: Schema): Schema {
       required: schema.required ?? [],
     }),
     ...(items && { items: shown(items) }),
-    ...(anyOf && { anyOf: anyOf.map(shown) }),
   }
   const about = { type, description, format: isPlain ? undefined : format, example, nullable }
   return { ...parts, ...(JSON.parse(JSON.stringify(about)) as Schema) }

@@ -39,19 +39,23 @@ export type HitsQuery = z.infer<typeof HitsQuery>
 const Count = z.int().min(0)
 const Time = z.iso.datetime()
 
-export const HitsView = z.object({
-  from: Time.meta({ description: 'When the first bucket begins.' }),
-  to: Time.meta({ description: 'When the last bucket ends.' }),
-  by: z.enum(['hour', 'day']),
-  time_zone: z.literal('UTC'),
-  total: Count.meta({ description: 'Hits in all buckets.' }),
-  buckets: z
-    .array(z.object({ start: Time, hits: Count }))
-    .meta({ description: 'In the order of time, also those without hits.' }),
-})
+export const HitsView = z
+  .object({
+    from: Time.meta({ description: 'When the first bucket begins.' }),
+    to: Time.meta({ description: 'When the last bucket ends.' }),
+    by: z.enum(['hour', 'day']),
+    time_zone: z.literal('UTC'),
+    total: Count.meta({ description: 'Hits in all buckets.' }),
+    buckets: z
+      .array(z.object({ start: Time, hits: Count }).meta({ id: 'HitBucket' }))
+      .meta({ description: 'In the order of time, also those without hits.' }),
+  })
+  .meta({ id: 'Hits' })
 export type HitsView = z.infer<typeof HitsView>
 
-export const LinkHitsView = z.object({ code: z.string().regex(CODE_PATTERN), ...HitsView.shape })
+export const LinkHitsView = z
+  .object({ code: z.string().regex(CODE_PATTERN), ...HitsView.shape })
+  .meta({ id: 'LinkHits' })
 export type LinkHitsView = z.infer<typeof LinkHitsView>
 
 const VALUES_MAX = 1000
@@ -75,32 +79,38 @@ export const VisitsQuery = z.object({
 })
 export type VisitsQuery = z.infer<typeof VisitsQuery>
 
-export const VisitsView = z.object({
-  by: z.enum(VISIT_KINDS),
-  from: Time.meta({ description: 'When the first UTC day begins.' }),
-  to: Time.meta({ description: 'When the last UTC day ends.' }),
-  hits: Count.meta({ description: 'All redirects of these days: exact, bots included.' }),
-  known: Count.meta({ description: 'Redirects with details.' }),
-  estimated: z
-    .boolean()
-    .meta({ description: 'Under much load, the sums are made from a part of the redirects.' }),
-  people: Count.meta({ description: 'Redirects of people, of those with details.' }),
-  bots: Count.meta({ description: 'Redirects of bots and previews, of those with details.' }),
-  values: z
-    .array(
-      z.object({
-        value: z.string().meta({ description: 'A stable key.', example: 'google.com' }),
-        name: z.string().meta({ example: 'Google' }),
-        hits: Count,
-      }),
-    )
-    .meta({ description: 'The most frequent first; of people, unless `by` is `bot`.' }),
-  other: Count.meta({ description: 'Redirects with values that are not listed.' }),
-})
+export const VisitsView = z
+  .object({
+    by: z.enum(VISIT_KINDS),
+    from: Time.meta({ description: 'When the first UTC day begins.' }),
+    to: Time.meta({ description: 'When the last UTC day ends.' }),
+    hits: Count.meta({ description: 'All redirects of these days: exact, bots included.' }),
+    known: Count.meta({ description: 'Redirects with details.' }),
+    estimated: z
+      .boolean()
+      .meta({ description: 'Under much load, the sums are made from a part of the redirects.' }),
+    people: Count.meta({ description: 'Redirects of people, of those with details.' }),
+    bots: Count.meta({ description: 'Redirects of bots and previews, of those with details.' }),
+    values: z
+      .array(
+        z
+          .object({
+            value: z.string().meta({ description: 'A stable key.', example: 'google.com' }),
+            name: z.string().meta({ example: 'Google' }),
+            hits: Count,
+          })
+          .meta({ id: 'VisitValue' }),
+      )
+      .meta({ description: 'The most frequent first; of people, unless `by` is `bot`.' }),
+    other: Count.meta({ description: 'Redirects with values that are not listed.' }),
+  })
+  .meta({ id: 'Visits' })
 export type VisitsView = z.infer<typeof VisitsView>
 
-export const LinkVisitsView = z.object({
-  code: z.string().regex(CODE_PATTERN),
-  ...VisitsView.shape,
-})
+export const LinkVisitsView = z
+  .object({
+    code: z.string().regex(CODE_PATTERN),
+    ...VisitsView.shape,
+  })
+  .meta({ id: 'LinkVisits' })
 export type LinkVisitsView = z.infer<typeof LinkVisitsView>

@@ -2,14 +2,14 @@
 
 import type { Schemas } from './openapi.gen.ts'
 
-type Query<Operation extends 'list' | 'hits' | 'visits' | 'qr'> = Schemas[`${Operation}_query`]
+type Query<Operation extends 'listLinks' | 'hits' | 'visits' | 'qr'> = Schemas[`${Operation}_query`]
 
 export interface CallOptions {
   /** Cancels the request and its retries. The call rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
-export interface ListOptions extends CallOptions, Query<'list'> {}
+export interface ListOptions extends CallOptions, Query<'listLinks'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
 export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format'> {}
 
@@ -19,24 +19,31 @@ export interface QrOptions extends CallOptions, Omit<Query<'qr'>, 'logo'> {
 }
 
 /** A link as `shorten` and `bulkShorten` return it when they create it. */
-export type CreatedLink = Schemas['shorten_201']
+export type CreatedLink = Schemas['ShortenedLink'] & { passcode: string; reused: false }
 /** The code that the account already has for the URL. */
-export type ReusedLink = Schemas['shorten_200']
-export type ReservedCode = Schemas['reserve_201']
-export type UpdatedLink = Schemas['update_200']
-export type DeletedCode = Schemas['delete_200']
+export type ReusedLink = Schemas['ShortenedLink'] & { passcode: null; reused: true }
+export type ReservedCode = Schemas['ReservedCode'] & { url: null }
+export type UpdatedLink = Schemas['UpdatedLink']
+export type DeletedCode = Schemas['DeletedCode']
 
-export type BulkResult = Schemas['bulkShorten_201']
-export type BulkItem = BulkResult['results'][number]
+export interface BulkResult {
+  count: number
+  results: BulkItem[]
+}
+/** The result of one URL. The API description has one object with the properties of all forms. */
+export type BulkItem =
+  | (CreatedLink & { ok: true })
+  | (ReusedLink & { ok: true })
+  | { ok: false; url: string | null; error: string }
 
-export type Link = Schemas['lookup_200']
-export type LinkPage = Schemas['list_200']
-export type ListedLink = LinkPage['items'][number]
+export type Link = Schemas['Link']
+export type LinkPage = Schemas['LinkPage']
+export type ListedLink = Schemas['ListedLink']
 
 /** A link of the account with its optional properties. */
-export type OwnLink = Schemas['getLink_200']
+export type OwnLink = Schemas['OwnLink']
 /** Properties that `patchLink` can change. Null clears one; an absent one stays. */
-export interface LinkChange extends Omit<Schemas['patchLink_body'], 'tags' | 'aliases'> {
+export interface LinkChange extends Omit<Schemas['LinkChange'], 'tags' | 'aliases'> {
   /** At most 20, each of 1 to 40 characters without a comma. Stored in small letters. */
   tags?: readonly string[] | null
   /** All further paths of the link, in exact case, without the first slash: at most 20. */
@@ -44,8 +51,8 @@ export interface LinkChange extends Omit<Schemas['patchLink_body'], 'tags' | 'al
 }
 
 /** A line of an export. */
-export type ImportedLink = Schemas['importLinks_body']
-export type ImportResult = Schemas['importLinks_200']
+export type ImportedLink = Schemas['ImportedLink']
+export type ImportResult = Schemas['ImportResult']
 export interface ImportOptions extends CallOptions {
   /**
    * Nothing is written. What earlier dry runs of the same import would have created: the sums of
@@ -54,10 +61,10 @@ export interface ImportOptions extends CallOptions {
   dryRun?: { links: number; bytes: number; related?: readonly string[] } | undefined
 }
 
-export type Hits = Schemas['hits_200']
-export type LinkHits = Schemas['linkHits_200']
-export type Visits = Schemas['visits_200']
-export type LinkVisits = Schemas['linkVisits_200']
+export type Hits = Schemas['Hits']
+export type LinkHits = Schemas['LinkHits']
+export type Visits = Schemas['Visits']
+export type LinkVisits = Schemas['LinkVisits']
 
 export interface QrImage {
   /** `image/png` or `image/svg+xml`. */
@@ -65,5 +72,5 @@ export interface QrImage {
   bytes: Uint8Array<ArrayBuffer>
 }
 
-export type QrAddresses = Schemas['qrImage_200']
-export type ServiceStatus = Schemas['status_200']
+export type QrAddresses = Schemas['QrAddresses']
+export type ServiceStatus = Schemas['ServiceStatus']

@@ -1,108 +1,77 @@
 /** Written by `npm run client:types` from the OpenAPI document. */
 
 export interface Schemas {
-  shorten_200: {
+  ShortenedLink: {
     /** @example SPRING26 */
     code: string;
     url: string;
-    passcode: null;
+    /** @description Shown once, when the code is created. Null later. */
+    passcode: string | null;
     short_url: string;
     qr_url: string;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at: string;
-    reused: true;
+    reused: boolean;
   };
-  shorten_201: {
-    /** @example SPRING26 */
-    code: string;
-    url: string;
-    /** @description Shown this once, and never again. */
-    passcode: string;
-    short_url: string;
-    qr_url: string;
-    /** @example 2026-03-01T12:00:00.000Z */
-    created_at: string;
-    reused: false;
-  };
-  reserve_201: {
+  ReservedCode: {
     /** @example SPRING26 */
     code: string;
     /** @description Shown this once, and never again. */
     passcode: string;
-    url: null;
+    url: string | null;
     short_url: string;
     reserved: true;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at: string;
   };
-  bulkShorten_201: {
+  BulkResult: {
     count: number;
-    results: ({
-        /** @example SPRING26 */
-        code: string;
-        url: string;
-        /** @description Shown this once, and never again. */
-        passcode: string;
-        short_url: string;
-        qr_url: string;
-        /** @example 2026-03-01T12:00:00.000Z */
-        created_at: string;
-        reused: false;
-        ok: true;
-      } | {
-        /** @example SPRING26 */
-        code: string;
-        url: string;
-        passcode: null;
-        short_url: string;
-        qr_url: string;
-        /** @example 2026-03-01T12:00:00.000Z */
-        created_at: string;
-        reused: true;
-        ok: true;
-      } | ({
-        ok: false;
-        url: string | null;
-        error: string;
-      }))[];
+    results: Schemas["BulkItem"][];
   };
-  update_200: {
+  BulkItem: {
+    /** @example SPRING26 */
+    code?: string;
+    url: string | null;
+    /** @description Shown once, when the code is created. Null later. */
+    passcode?: string | null;
+    short_url?: string;
+    qr_url?: string;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at?: string;
+    reused?: boolean;
+    ok: boolean;
+    error?: string;
+  };
+  UpdatedLink: {
     /** @example SPRING26 */
     code: string;
     url: string;
     short_url: string;
     updated: true;
   };
-  delete_200: {
+  DeletedCode: {
     /** @example SPRING26 */
     code: string;
     deleted: true;
   };
-  list_query: {
-    /** @description How many codes to give. */
-    limit?: number;
-    /** @description How many codes to skip. */
-    offset?: number;
-    /** @description A part of the code or the URL, in any letter case. */
-    search?: string;
-  };
-  list_200: {
+  LinkPage: {
     total: number;
     limit: number;
     offset: number;
     count: number;
-    items: ({
-        /** @example SPRING26 */
-        code: string;
-        url: string | null;
-        /** @example 2026-03-01T12:00:00.000Z */
-        created_at: string;
-        hit_count: number;
-        short_url: string;
-        qr_url: string;
-      })[];
+    items: Schemas["ListedLink"][];
   };
-  lookup_200: {
+  ListedLink: {
+    /** @example SPRING26 */
+    code: string;
+    url: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+    hit_count: number;
+    short_url: string;
+    qr_url: string;
+  };
+  Link: {
     /** @example SPRING26 */
     code: string;
     url: string | null;
@@ -110,7 +79,7 @@ export interface Schemas {
     created_at: string;
     hit_count: number;
   };
-  getLink_200: {
+  OwnLink: {
     /** @example SPRING26 */
     code: string;
     url: string | null;
@@ -135,7 +104,7 @@ export interface Schemas {
     delete_at: string | null;
     aliases: string[];
   };
-  patchLink_body: {
+  LinkChange: {
     /**
      * @description Shown in the dashboard only.
      * @example Poster
@@ -176,7 +145,7 @@ export interface Schemas {
      */
     aliases?: string[] | null;
   };
-  importLinks_body: {
+  ImportedLink: {
     /** @description The code that the link gets. Absent: one is generated. */
     code?: string | null;
     /**
@@ -224,27 +193,20 @@ export interface Schemas {
     /** @description Redirects have the header `X-Robots-Tag: noindex`. */
     no_index?: boolean | null;
   };
-  importLinks_200: {
+  ImportResult: {
     count: number;
     /** @description Links that were created. */
     links: number;
     /** @description What they add to the bytes that the account stores. */
     bytes: number;
-    results: ({
-        outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
-        code: string | null;
-        message: string;
-      })[];
+    results: Schemas["ImportLineResult"][];
   };
-  hits_query: {
-    /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */
-    from?: string;
-    /** @description The last day (UTC), or the time before which the range ends. Default: now. */
-    to?: string;
-    /** @description Buckets of an hour (at most 31 days) or of a UTC day (at most 400). */
-    by?: "hour" | "day";
+  ImportLineResult: {
+    outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
+    code: string | null;
+    message: string;
   };
-  hits_200: {
+  Hits: {
     /**
      * Format: date-time
      * @description When the first bucket begins.
@@ -260,13 +222,14 @@ export interface Schemas {
     /** @description Hits in all buckets. */
     total: number;
     /** @description In the order of time, also those without hits. */
-    buckets: {
-        /** Format: date-time */
-        start: string;
-        hits: number;
-      }[];
+    buckets: Schemas["HitBucket"][];
   };
-  linkHits_200: {
+  HitBucket: {
+    /** Format: date-time */
+    start: string;
+    hits: number;
+  };
+  LinkHits: {
     code: string;
     /**
      * Format: date-time
@@ -283,11 +246,104 @@ export interface Schemas {
     /** @description Hits in all buckets. */
     total: number;
     /** @description In the order of time, also those without hits. */
-    buckets: {
-        /** Format: date-time */
-        start: string;
-        hits: number;
-      }[];
+    buckets: Schemas["HitBucket"][];
+  };
+  Visits: {
+    by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+    /**
+     * Format: date-time
+     * @description When the first UTC day begins.
+     */
+    from: string;
+    /**
+     * Format: date-time
+     * @description When the last UTC day ends.
+     */
+    to: string;
+    /** @description All redirects of these days: exact, bots included. */
+    hits: number;
+    /** @description Redirects with details. */
+    known: number;
+    /** @description Under much load, the sums are made from a part of the redirects. */
+    estimated: boolean;
+    /** @description Redirects of people, of those with details. */
+    people: number;
+    /** @description Redirects of bots and previews, of those with details. */
+    bots: number;
+    /** @description The most frequent first; of people, unless `by` is `bot`. */
+    values: Schemas["VisitValue"][];
+    /** @description Redirects with values that are not listed. */
+    other: number;
+  };
+  VisitValue: {
+    /**
+     * @description A stable key.
+     * @example google.com
+     */
+    value: string;
+    /** @example Google */
+    name: string;
+    hits: number;
+  };
+  LinkVisits: {
+    code: string;
+    by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+    /**
+     * Format: date-time
+     * @description When the first UTC day begins.
+     */
+    from: string;
+    /**
+     * Format: date-time
+     * @description When the last UTC day ends.
+     */
+    to: string;
+    /** @description All redirects of these days: exact, bots included. */
+    hits: number;
+    /** @description Redirects with details. */
+    known: number;
+    /** @description Under much load, the sums are made from a part of the redirects. */
+    estimated: boolean;
+    /** @description Redirects of people, of those with details. */
+    people: number;
+    /** @description Redirects of bots and previews, of those with details. */
+    bots: number;
+    /** @description The most frequent first; of people, unless `by` is `bot`. */
+    values: Schemas["VisitValue"][];
+    /** @description Redirects with values that are not listed. */
+    other: number;
+  };
+  QrAddresses: {
+    code: string;
+    url: string | null;
+    short_url: string;
+    qr_url: string;
+    qr_storage_url: string;
+  };
+  ServiceStatus: {
+    status: "operational";
+    database: "ok";
+    total_redirects: number;
+    response_time_ms: number;
+    /** Format: date-time */
+    timestamp: string;
+    version: string;
+  };
+  listLinks_query: {
+    /** @description How many codes to give. */
+    limit?: number;
+    /** @description How many codes to skip. */
+    offset?: number;
+    /** @description A part of the code or the URL, in any letter case. */
+    search?: string;
+  };
+  hits_query: {
+    /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */
+    from?: string;
+    /** @description The last day (UTC), or the time before which the range ends. Default: now. */
+    to?: string;
+    /** @description Buckets of an hour (at most 31 days) or of a UTC day (at most 400). */
+    by?: "hour" | "day";
   };
   visits_query: {
     /** @description What the redirects are counted by. */
@@ -300,79 +356,6 @@ export interface Schemas {
     limit?: number;
     /** @description CSV contains the columns value, name and hits. */
     format?: "json" | "csv";
-  };
-  visits_200: {
-    by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
-    /**
-     * Format: date-time
-     * @description When the first UTC day begins.
-     */
-    from: string;
-    /**
-     * Format: date-time
-     * @description When the last UTC day ends.
-     */
-    to: string;
-    /** @description All redirects of these days: exact, bots included. */
-    hits: number;
-    /** @description Redirects with details. */
-    known: number;
-    /** @description Under much load, the sums are made from a part of the redirects. */
-    estimated: boolean;
-    /** @description Redirects of people, of those with details. */
-    people: number;
-    /** @description Redirects of bots and previews, of those with details. */
-    bots: number;
-    /** @description The most frequent first; of people, unless `by` is `bot`. */
-    values: {
-        /**
-         * @description A stable key.
-         * @example google.com
-         */
-        value: string;
-        /** @example Google */
-        name: string;
-        hits: number;
-      }[];
-    /** @description Redirects with values that are not listed. */
-    other: number;
-  };
-  linkVisits_200: {
-    code: string;
-    by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
-    /**
-     * Format: date-time
-     * @description When the first UTC day begins.
-     */
-    from: string;
-    /**
-     * Format: date-time
-     * @description When the last UTC day ends.
-     */
-    to: string;
-    /** @description All redirects of these days: exact, bots included. */
-    hits: number;
-    /** @description Redirects with details. */
-    known: number;
-    /** @description Under much load, the sums are made from a part of the redirects. */
-    estimated: boolean;
-    /** @description Redirects of people, of those with details. */
-    people: number;
-    /** @description Redirects of bots and previews, of those with details. */
-    bots: number;
-    /** @description The most frequent first; of people, unless `by` is `bot`. */
-    values: {
-        /**
-         * @description A stable key.
-         * @example google.com
-         */
-        value: string;
-        /** @example Google */
-        name: string;
-        hits: number;
-      }[];
-    /** @description Redirects with values that are not listed. */
-    other: number;
   };
   qr_query: {
     /** @description Image format. */
@@ -391,21 +374,5 @@ export interface Schemas {
     logo?: "0" | "1";
     /** @description A text below the code: 1 for the short URL without its scheme. A PNG becomes higher by it. */
     caption?: string;
-  };
-  qrImage_200: {
-    code: string;
-    url: string | null;
-    short_url: string;
-    qr_url: string;
-    qr_storage_url: string;
-  };
-  status_200: {
-    status: "operational";
-    database: "ok";
-    total_redirects: number;
-    response_time_ms: number;
-    /** Format: date-time */
-    timestamp: string;
-    version: string;
   };
 }

@@ -1,5 +1,6 @@
 import type { DocumentDecoration } from 'elysia'
 import { z } from 'zod'
+import { assert } from '../lib/assert.ts'
 
 /** Builds the OpenAPI description of a route from the models that the route itself uses. */
 
@@ -14,7 +15,10 @@ interface Answer {
 }
 
 interface Description {
-  /** Unique among operations. Generated clients use it as the name of the function. */
+  /**
+   * Unique among operations, and no reserved word of a language: generated clients use it as the
+   * name of the function. Published names stay.
+   */
   id: string
   summary: string
   description?: string
@@ -23,15 +27,37 @@ interface Description {
   /** No API key is required. */
   isPublic?: boolean
   body?: z.ZodType
-  /** Default: JSON. For another one, `body` describes an item. */
-  bodyType?: string
+  /** A body of text lines instead of `body`. */
+  lines?: Lines
   query?: z.ZodObject
   answers: Record<number, Answer>
   /** Statuses of refusals in addition to those that follow from the above and the path. */
   refusals?: readonly number[]
 }
 
-type JsonSchema = Record<string, unknown>
+interface Lines {
+  contentType: string
+  /** The model of the JSON of a line. */
+  line: z.ZodType
+  example: string
+}
+
+export interface JsonSchema {
+  [keyword: string]: unknown
+  type?: string
+  format?: string
+  enum?: unknown[]
+  nullable?: boolean
+  pattern?: string
+  default?: unknown
+  maximum?: number
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  anyOf?: JsonSchema[]
+}
+
+/** `components.schemas` of a document: the models that have an `id`, by it. */
+export type NamedSchemas = Record<string, JsonSchema>
 
 const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
@@ -47,7 +73,7 @@ const CODE_PARAMETER = {
 }
 
 interface Described {
-  describe?: (path: string) => DocumentDecoration
+  describe?: (path: string, named: NamedSchemas) => DocumentDecoration
 }
 
 /**
@@ -55,24 +81,29 @@ interface Described {
  * is requested.
  */
 export function operation(about: Description): DocumentDecoration {
-  const describe = (path: string) => operationOf(about, path)
+  const describe = (path: string, named: NamedSchemas) => operationOf(about, path, named)
   return { describe } as DocumentDecoration
 }
 
-/** The operation of a route with this `detail`; undefined for a route without a description. */
+/**
+ * The operation of a route with this `detail`; undefined for a route without a description. Adds
+ * the schemas that it refers to.
+ */
 export function describedBy(
   detail: object | undefined,
   path: string,
+  named: NamedSchemas,
 ): DocumentDecoration | undefined {
-  return (detail as Described | undefined)?.describe?.(path)
+  return (detail as Described | undefined)?.describe?.(path, named)
 }
 
-function operationOf(about: Description, path: string): DocumentDecoration {
+function operationOf(about: Description, path: string, named: NamedSchemas): DocumentDecoration {
   const hasCode = path.includes(':code')
+  const content = bodyOf(about, named)
   const refusals = [
-    ...(about.body || about.query ? [400] : []),
+    ...(content || about.query ? [400] : []),
     ...(about.isPublic ? [] : [401]),
-    ...(about.body ? [403, 413, 415] : []),
+    ...(content ? [403, 413, 415] : []),
     ...(hasCode ? [404] : []),
     429,
     500,
@@ -90,15 +121,10 @@ function operationOf(about: Description, path: string): DocumentDecoration {
       ...(hasCode ? [CODE_PARAMETER] : []),
       ...(about.query ? queryParameters(about.query) : []),
     ],
-    ...(about.body && {
-      requestBody: {
-        required: true,
-        content: { [about.bodyType ?? JSON_TYPE]: { schema: schemaOf(about.body, 'input') } },
-      },
-    }),
+    ...(content && { requestBody: { required: true, content } }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(about.answers).map(([status, answer]) => [status, answerOf(answer)]),
+        Object.entries(about.answers).map(([status, answer]) => [status, answerOf(answer, named)]),
       ),
       ...Object.fromEntries(
         refusals.map((status) => [status, { $ref: `#/components/responses/${status}` }]),
@@ -107,10 +133,78 @@ function operationOf(about: Description, path: string): DocumentDecoration {
   } as DocumentDecoration
 }
 
-/** Without `$schema`, which OpenAPI does not allow. */
-export function schemaOf(model: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const options = { target: 'openapi-3.0', io, unrepresentable: 'any' } as const
-  const { $schema: _, ...schema } = z.toJSONSchema(model, options) as JsonSchema
+function bodyOf({ body, lines }: Description, named: NamedSchemas) {
+  if (body) return json(schemaOf(body, 'input', named))
+  if (!lines) return undefined
+  schemaOf(lines.line, 'input', named)
+  // Generated clients send a text as it is, and an object as JSON.
+  return { [lines.contentType]: { schema: { type: 'string', example: lines.example } } }
+}
+
+/** The schema of a model. Adds those of models with an `id`, to which it then refers. */
+export function schemaOf(
+  model: z.ZodType,
+  io: 'input' | 'output',
+  named: NamedSchemas,
+): JsonSchema {
+  const { definitions, ...schema } = z.toJSONSchema(model, {
+    target: 'openapi-3.0',
+    io,
+    unrepresentable: 'any',
+  })
+  Object.assign(named, forDocument(definitions ?? {}))
+  return forDocument(schema)
+}
+
+const forDocument = (schema: object): JsonSchema => {
+  const text = JSON.stringify(schema).replaceAll('"#/definitions/', '"#/components/schemas/')
+  return JSON.parse(text, (_, value) => (isObject(value) ? simplified(value) : value))
+}
+
+const isObject = (value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const INT32_MAX = 2 ** 31 - 1
+
+/** In the forms that generators of clients understand. The parts of `schema` are simplified. */
+function simplified(schema: JsonSchema): JsonSchema {
+  if (schema.enum?.every((value) => value === null)) delete schema.enum
+  if (schema.type === 'integer') {
+    // Query parameters: their models accept texts.
+    delete schema.pattern
+    if (typeof schema.default === 'string') schema.default = Number(schema.default)
+    // Otherwise clients use 32 bits.
+    if ((schema.maximum ?? Infinity) > INT32_MAX) schema.format = 'int64'
+  }
+  const options = schema.anyOf
+  return options?.every(({ type }) => type === 'object') ? oneObject(options) : schema
+}
+
+/** An object with the properties of all `options`, of which those of each are required. */
+function oneObject(options: readonly JsonSchema[]): JsonSchema {
+  const names = new Set(options.flatMap(({ properties = {} }) => Object.keys(properties)))
+  const forms = (name: string) =>
+    options.map(({ properties }) => properties?.[name]).filter((form) => form !== undefined)
+  return {
+    type: 'object',
+    properties: Object.fromEntries([...names].map((name) => [name, oneValue(forms(name))])),
+    required: [...names].filter((name) =>
+      options.every(({ required }) => required?.includes(name)),
+    ),
+    additionalProperties: false,
+  }
+}
+
+/** A value of one of these schemas, all of which have the same type. */
+function oneValue(forms: readonly JsonSchema[]): JsonSchema {
+  const { enum: _, ...schema }: JsonSchema = Object.assign({}, ...forms)
+  assert(
+    forms.every(({ type }) => type === schema.type),
+    'a property has the same type in all forms',
+  )
+  const values = forms.every((form) => form.enum) && new Set(forms.flatMap((form) => form.enum))
+  // All values of a boolean are no restriction.
+  if (values && !(schema.type === 'boolean' && values.size === 2)) schema.enum = [...values]
   return schema
 }
 
@@ -120,7 +214,7 @@ export const headerRefs = (names: readonly string[]) =>
 
 export const EVERY_HEADER = [...RATE_HEADERS, 'X-Request-Id'] as const
 
-function answerOf({ description, view, binary, headers = {} }: Answer) {
+function answerOf({ description, view, binary, headers = {} }: Answer, named: NamedSchemas) {
   return {
     description,
     headers: {
@@ -134,7 +228,7 @@ function answerOf({ description, view, binary, headers = {} }: Answer) {
     },
     ...((view || binary) && {
       content: {
-        ...(view && json(schemaOf(view, 'output'))),
+        ...(view && json(schemaOf(view, 'output', named))),
         ...Object.fromEntries(
           (binary ?? []).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
         ),
@@ -147,10 +241,7 @@ const JSON_TYPE = 'application/json'
 const json = (schema: JsonSchema) => ({ [JSON_TYPE]: { schema } })
 
 function queryParameters(query: z.ZodObject) {
-  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
-    properties?: Record<string, JsonSchema>
-    required?: string[]
-  }
+  const { properties = {}, required = [] } = schemaOf(query, 'input', {})
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',

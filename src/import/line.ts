@@ -22,22 +22,24 @@ const BAD_HITS = `Invalid hits: must be an integer between 0 and ${HITS_MAX}`
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
 
-export const ImportLine = z.object(
-  {
-    code: z
-      .string(BAD_CODE)
-      .regex(CODE_PATTERN, BAD_CODE)
-      .nullish()
-      .meta({ description: 'The code that the link gets. Absent: one is generated.' }),
-    url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
-    aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
-    aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
-    created_at: timeBody('created_at').nullish(),
-    hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
-    ...PropertiesBody.shape,
-  },
-  'Invalid line: must be a JSON object',
-)
+export const ImportLine = z
+  .object(
+    {
+      code: z
+        .string(BAD_CODE)
+        .regex(CODE_PATTERN, BAD_CODE)
+        .nullish()
+        .meta({ description: 'The code that the link gets. Absent: one is generated.' }),
+      url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
+      aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
+      aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
+      created_at: timeBody('created_at').nullish(),
+      hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
+      ...PropertiesBody.shape,
+    },
+    'Invalid line: must be a JSON object',
+  )
+  .meta({ id: 'ImportedLink' })
 
 export interface ImportRow {
   code: Code | null

@@ -8,6 +8,7 @@ import { generatedBody, longJson, type UnsentResponses } from '../http/unsent.ts
 import { CSV_TYPE } from '../lib/csv.ts'
 import { bulkBytesMax } from '../links/create.ts'
 import { EXPORT_BYTES } from '../links/export.ts'
+import { wholeNumber } from '../links/schema.ts'
 import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
 import { type ImportDeps, importLines } from './lines.ts'
@@ -29,12 +30,11 @@ const LINES_TYPE = 'application/x-ndjson'
 const LINES_TYPES = /^(application|text)\/(x-)?(ndjson|jsonl|json-lines)[\t ]*(;|$)/i
 
 const number = (description: string) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, 'Invalid query: must be whole numbers')
-    .default('0')
-    .meta({ type: 'integer', description })
-    .transform(Number)
+  wholeNumber('Invalid query: must be whole numbers', {
+    minimum: 0,
+    default: 0,
+    description,
+  })
 
 const ImportQuery = z.object({
   dry_run: z
@@ -49,22 +49,26 @@ const ImportQuery = z.object({
   ),
 })
 
-export const ImportView = z.object({
-  /** Lines. */
-  count: z.int().min(0),
-  links: z.int().min(0).meta({ description: 'Links that were created.' }),
-  bytes: z
-    .int()
-    .min(0)
-    .meta({ description: 'What they add to the bytes that the account stores.' }),
-  results: z.array(
-    z.object({
-      outcome: z.enum(OUTCOMES),
-      code: z.string().nullable(),
-      message: z.string(),
-    }),
-  ),
-})
+export const ImportView = z
+  .object({
+    /** Lines. */
+    count: z.int().min(0),
+    links: z.int().min(0).meta({ description: 'Links that were created.' }),
+    bytes: z
+      .int()
+      .min(0)
+      .meta({ description: 'What they add to the bytes that the account stores.' }),
+    results: z.array(
+      z
+        .object({
+          outcome: z.enum(OUTCOMES),
+          code: z.string().nullable(),
+          message: z.string(),
+        })
+        .meta({ id: 'ImportLineResult' }),
+    ),
+  })
+  .meta({ id: 'ImportResult' })
 export type ImportView = z.infer<typeof ImportView>
 
 const postRoute = (deps: Deps) =>
@@ -97,14 +101,18 @@ const postRoute = (deps: Deps) =>
         id: 'importLinks',
         summary: 'Create links with their codes, dates and hits',
         description: [
-          'The body has one JSON object a line, at most as many as a bulk request has URLs. Each',
-          'line has one result, in their order; empty lines have none. What exists is not changed,',
-          'so that the same lines can be sent again. `hopcode export` writes this format. No',
-          'passcodes are issued.',
+          'The body has one JSON object (`ImportedLink`) a line, at most as many as a bulk request',
+          'has URLs. Each line has one result, in their order; empty lines have none. What exists',
+          'is not changed, so that the same lines can be sent again. `hopcode export` writes this',
+          'format. No passcodes are issued.',
         ].join(' '),
         query: ImportQuery,
-        body: ImportLine,
-        bodyType: LINES_TYPE,
+        lines: {
+          contentType: LINES_TYPE,
+          line: ImportLine,
+          example:
+            '{"code":"SPRING26","url":"https://example.com/a"}\n{"url":"https://example.com/b"}\n',
+        },
         answers: { 200: { description: 'One result a line, in order.', view: ImportView } },
       }),
     },

@@ -9,7 +9,6 @@ import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
   bulkBody,
-  CreatedView,
   DeleteBody,
   DeletedView,
   LinkBody,
@@ -19,8 +18,8 @@ import {
   PropertiesView,
   ReserveBody,
   ReservedView,
-  ReusedView,
   ShortenBody,
+  ShortenView,
   UpdateBody,
   UpdatedView,
 } from './schema.ts'
@@ -58,8 +57,8 @@ const creationRoutes = (deps: Deps) =>
           ].join(' '),
           body: ShortenBody,
           answers: {
-            200: { description: 'The code that the account has for this URL.', view: ReusedView },
-            201: { description: 'A new code, with its passcode.', view: CreatedView },
+            200: { description: 'The code that the account has for this URL.', view: ShortenView },
+            201: { description: 'A new code, with its passcode.', view: ShortenView },
           },
           refusals: [422],
         }),
@@ -117,7 +116,7 @@ const changeRoutes = (deps: Deps) =>
       },
       {
         detail: operation({
-          id: 'delete',
+          id: 'deleteLink',
           summary: 'Delete a code',
           description: 'The short URL stops working at once, and anyone may claim the code.',
           body: DeleteBody,
@@ -167,7 +166,7 @@ export const linkListRoutes = (deps: Deps) =>
     },
     {
       detail: operation({
-        id: 'list',
+        id: 'listLinks',
         summary: "The account's codes, newest first",
         description: [
           'Never contains passcodes. `total` is the number of all codes that match, so `offset`',

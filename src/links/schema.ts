@@ -45,23 +45,28 @@ const Passcode = z.string(missing('passcode')).meta({
   maxLength: PASSCODE_LENGTH,
 })
 
-export const ShortenBody = z.object({ url: Url }, { error: REFUSALS.invalid_url.message() })
+export const ShortenBody = z
+  .object({ url: Url }, { error: REFUSALS.invalid_url.message() })
+  .meta({ id: 'ShortenBody' })
 
-export const ReserveBody = z.object({ code: NewCode }, { error: BAD_CODE })
+export const ReserveBody = z
+  .object({ code: NewCode }, { error: BAD_CODE })
+  .meta({ id: 'ReserveBody' })
 
-export const UpdateBody = z.object(
-  {
-    code: KnownCode,
-    passcode: Passcode,
-    url: urlModel(missing('url')),
-  },
-  { error: missing('code') },
-)
+export const UpdateBody = z
+  .object(
+    {
+      code: KnownCode,
+      passcode: Passcode,
+      url: urlModel(missing('url')),
+    },
+    { error: missing('code') },
+  )
+  .meta({ id: 'UpdateBody' })
 
-export const DeleteBody = z.object(
-  { code: KnownCode, passcode: Passcode },
-  { error: missing('code') },
-)
+export const DeleteBody = z
+  .object({ code: KnownCode, passcode: Passcode }, { error: missing('code') })
+  .meta({ id: 'DeleteBody' })
 
 /** Any value: `Url` validates each item separately, and a bad one fails alone. */
 const BulkItem = z
@@ -71,10 +76,12 @@ const BulkItem = z
 /** `itemsMax`: the plan's batch size. */
 export const bulkBody = (itemsMax: number) => {
   const message = `urls must contain between 1 and ${itemsMax} items`
-  return z.object(
-    { urls: z.array(BulkItem, message).min(1, message).max(itemsMax, message) },
-    { error: message },
-  )
+  return z
+    .object(
+      { urls: z.array(BulkItem, message).min(1, message).max(itemsMax, message) },
+      { error: message },
+    )
+    .meta({ id: 'BulkShortenBody' })
 }
 
 const LIST_LIMIT_MAX = 200
@@ -88,14 +95,17 @@ const SEARCH_TOO_LONG = `Invalid search: must have at most ${SEARCH_MAX} charact
  */
 export const wholeNumber = (
   message: string,
-  about: { minimum: number; maximum: number; default: number; description: string },
+  {
+    maximum = 999_999_999_999_999,
+    ...about
+  }: { minimum: number; maximum?: number; default: number; description: string },
 ) =>
   z
     .string(message)
     .regex(/^\d{1,15}$/, message)
-    .refine((text) => Number(text) >= about.minimum && Number(text) <= about.maximum, message)
+    .refine((text) => Number(text) >= about.minimum && Number(text) <= maximum, message)
     .default(String(about.default))
-    .meta({ type: 'integer', ...about })
+    .meta({ type: 'integer', maximum, ...about })
     .transform(Number)
 
 export const ListQuery = z.object({
@@ -107,7 +117,6 @@ export const ListQuery = z.object({
   }),
   offset: wholeNumber('Invalid offset: must be an integer of at least 0', {
     minimum: 0,
-    maximum: 999_999_999_999_999,
     default: 0,
     description: 'How many codes to skip.',
   }),
@@ -145,55 +154,79 @@ export const CreatedView = z.object({
 export type CreatedView = z.infer<typeof CreatedView>
 
 /** The passcode is stored hashed: it cannot be shown again. */
-export const ReusedView = CreatedView.extend({ passcode: z.null(), reused: z.literal(true) })
+export const ReusedView = CreatedView.extend({
+  passcode: z.null().meta({ description: 'Shown once, when the code is created. Null later.' }),
+  reused: z.literal(true),
+})
 export type ReusedView = z.infer<typeof ReusedView>
 
-export const ReservedView = z.object({
-  code: CodeField,
-  passcode: OwnPasscode,
-  url: z.null(),
-  short_url: AddressField,
-  reserved: z.literal(true),
-  created_at: TimeField,
-})
+/** Documented for both statuses: generated clients have one type for all 2xx responses. */
+export const ShortenView = z.union([CreatedView, ReusedView]).meta({ id: 'ShortenedLink' })
+
+export const ReservedView = z
+  .object({
+    code: CodeField,
+    passcode: OwnPasscode,
+    url: z.null(),
+    short_url: AddressField,
+    reserved: z.literal(true),
+    created_at: TimeField,
+  })
+  .meta({ id: 'ReservedCode' })
 export type ReservedView = z.infer<typeof ReservedView>
 
-export const UpdatedView = z.object({
-  code: CodeField,
-  url: z.string(),
-  short_url: AddressField,
-  updated: z.literal(true),
-})
+export const UpdatedView = z
+  .object({
+    code: CodeField,
+    url: z.string(),
+    short_url: AddressField,
+    updated: z.literal(true),
+  })
+  .meta({ id: 'UpdatedLink' })
 export type UpdatedView = z.infer<typeof UpdatedView>
 
-export const DeletedView = z.object({ code: CodeField, deleted: z.literal(true) })
+export const DeletedView = z
+  .object({ code: CodeField, deleted: z.literal(true) })
+  .meta({ id: 'DeletedCode' })
 export type DeletedView = z.infer<typeof DeletedView>
 
-export const BulkItemView = z.union([
-  CreatedView.extend({ ok: z.literal(true) }),
-  ReusedView.extend({ ok: z.literal(true) }),
-  z.object({ ok: z.literal(false), url: z.string().nullable(), error: z.string() }),
-])
+export const BulkItemView = z
+  .union([
+    CreatedView.extend({ ok: z.literal(true) }),
+    ReusedView.extend({ ok: z.literal(true) }),
+    z.object({ ok: z.literal(false), url: z.string().nullable(), error: z.string() }),
+  ])
+  .meta({ id: 'BulkItem' })
 export type BulkItemView = z.infer<typeof BulkItemView>
 
-export const BulkView = z.object({ count: CountField, results: z.array(BulkItemView) })
+export const BulkView = z
+  .object({ count: CountField, results: z.array(BulkItemView) })
+  .meta({ id: 'BulkResult' })
 export type BulkView = z.infer<typeof BulkView>
 
-export const LookupView = z.object({
-  code: CodeField,
-  url: z.string().nullable(),
-  created_at: TimeField,
-  hit_count: CountField,
-})
+export const LookupView = z
+  .object({
+    code: CodeField,
+    url: z.string().nullable(),
+    created_at: TimeField,
+    hit_count: CountField,
+  })
+  .meta({ id: 'Link' })
 export type LookupView = z.infer<typeof LookupView>
 
-export const ListView = z.object({
-  total: CountField,
-  limit: CountField,
-  offset: CountField,
-  count: CountField,
-  items: z.array(LookupView.extend({ short_url: AddressField, qr_url: AddressField })),
+const ListedView = LookupView.extend({ short_url: AddressField, qr_url: AddressField }).meta({
+  id: 'ListedLink',
 })
+
+export const ListView = z
+  .object({
+    total: CountField,
+    limit: CountField,
+    offset: CountField,
+    count: CountField,
+    items: z.array(ListedView),
+  })
+  .meta({ id: 'LinkPage' })
 export type ListView = z.infer<typeof ListView>
 
 /** The JSON of properties in requests and responses, derived from their table. */
@@ -321,7 +354,7 @@ export const LinkBody = strictBody({
     })
     .nullish()
     .transform((paths) => (paths === null ? [] : paths)),
-})
+}).meta({ id: 'LinkChange' })
 
 const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   line: z.string().nullable(),
@@ -340,5 +373,5 @@ export const PropertiesView = LookupView.extend({
   qr_url: AddressField,
   ...(Object.fromEntries(PROPERTIES.map(({ name, kind }) => [name, VIEWS[kind]])) as Views),
   aliases: z.array(z.string()),
-})
+}).meta({ id: 'OwnLink' })
 export type PropertiesView = z.infer<typeof PropertiesView>

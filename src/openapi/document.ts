@@ -3,7 +3,13 @@ import { Elysia } from 'elysia'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { REFUSALS } from '../errors.ts'
-import { describedBy, EVERY_HEADER, headerRefs, schemaOf } from '../http/operation.ts'
+import {
+  describedBy,
+  EVERY_HEADER,
+  headerRefs,
+  type NamedSchemas,
+  schemaOf,
+} from '../http/operation.ts'
 import { VERSION } from '../lib/version.ts'
 import { introduction } from './introduction.ts'
 
@@ -22,26 +28,32 @@ const UNUSED = () => {}
  */
 export async function publish(routes: readonly Route[], config: Config): Promise<string> {
   const app = new Elysia()
+  const named: NamedSchemas = {}
   for (const { method, path, hooks } of routes) {
-    const detail = describedBy(hooks.detail, path)
+    const detail = describedBy(hooks.detail, path, named)
     if (detail) app.route(method as 'GET', path, UNUSED, { detail })
   }
-  app.use(swagger({ path: '/docs', specPath: PATH, documentation: document(config) as never }))
+  app.use(
+    swagger({ path: '/docs', specPath: PATH, documentation: document(config, named) as never }),
+  )
   const answer = await app.handle(new Request(`http://localhost${PATH}`))
   return answer.text()
 }
 
-const ErrorView = z.object({ error: z.string() })
-const FailureView = ErrorView.extend({
+const Refusal = z.object({ error: z.string() })
+const Failure = Refusal.extend({
   request_id: z.string().meta({ description: 'Include it when you report the failure.' }),
 })
-const UnavailableView = FailureView.extend({
+const Unavailable = Failure.extend({
   status: z.literal('degraded').optional(),
   database: z.literal('error').optional(),
 })
+const ErrorView = Refusal.meta({ id: 'Error' })
+const FailureView = Failure.meta({ id: 'Failure' })
+const UnavailableView = Unavailable.meta({ id: 'Unavailable' })
 
 const text = { type: 'string' as const }
-const count = { type: 'integer' as const, minimum: 0 }
+const count = { type: 'integer' as const, format: 'int64', minimum: 0 }
 
 const headers = {
   'X-RateLimit-Limit': {
@@ -57,28 +69,40 @@ const headers = {
   'Retry-After': { description: 'Seconds to wait.', schema: { ...count, minimum: 1 } },
 }
 
-const responses = {
-  400: refusal('A value is missing or malformed.'),
-  401: refusal(REFUSALS.invalid_api_key.message()),
-  403: refusal(
-    "The API key is read-only, the passcode is wrong, or the code is unknown or another account's.",
-  ),
-  404: refusal('The code does not exist, or has no destination to follow.'),
-  409: refusal('The code is in use.'),
-  410: refusal('The link has expired, or the operator has disabled it.'),
-  413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
-  415: refusal('The content type is not the one of the body above.'),
-  422: refusal(REFUSALS.url_blocked.message()),
-  429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
-  500: refusal(REFUSALS.internal.message(), FailureView),
-  503: refusal(
-    'Planned maintenance, too much data in transit, or a failing database.',
-    UnavailableView,
-    ['Retry-After'],
-  ),
+const responsesOf = (named: NamedSchemas) => {
+  const refusal = (
+    description: string,
+    view: z.ZodType = ErrorView,
+    more: readonly string[] = [],
+  ) => ({
+    description,
+    headers: headerRefs([...EVERY_HEADER, ...more]),
+    content: { 'application/json': { schema: schemaOf(view, 'output', named) } },
+  })
+  return {
+    400: refusal('A value is missing or malformed.'),
+    401: refusal(REFUSALS.invalid_api_key.message()),
+    403: refusal(
+      'The API key is read-only, the passcode is wrong, or the code is unknown or another ' +
+        "account's.",
+    ),
+    404: refusal('The code does not exist, or has no destination to follow.'),
+    409: refusal('The code is in use.'),
+    410: refusal('The link has expired, or the operator has disabled it.'),
+    413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
+    415: refusal('The content type is not the one of the body above.'),
+    422: refusal(REFUSALS.url_blocked.message()),
+    429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
+    500: refusal(REFUSALS.internal.message(), FailureView),
+    503: refusal(
+      'Planned maintenance, too much data in transit, or a failing database.',
+      UnavailableView,
+      ['Retry-After'],
+    ),
+  }
 }
 
-const document = (config: Config) => ({
+const document = (config: Config, named: NamedSchemas) => ({
   openapi: '3.0.3',
   info: {
     title: 'Hopcode',
@@ -86,8 +110,8 @@ const document = (config: Config) => ({
     version: VERSION,
     license: { name: 'MIT' },
   },
-  // The page sends its trial requests to its own origin.
-  servers: [{ url: '/' }, { url: config.baseUrl }],
+  // Generated clients use the first one; the page selects the second one, which is its own origin.
+  servers: [{ url: config.baseUrl }, { url: '/' }],
   tags: ['Links', 'QR codes', 'Redirects', 'Status'].map((name) => ({ name })),
   components: {
     securitySchemes: {
@@ -101,14 +125,7 @@ const document = (config: Config) => ({
       },
     },
     headers,
-    responses,
+    responses: responsesOf(named),
+    schemas: named,
   },
 })
-
-function refusal(description: string, view: z.ZodType = ErrorView, more: readonly string[] = []) {
-  return {
-    description,
-    headers: headerRefs([...EVERY_HEADER, ...more]),
-    content: { 'application/json': { schema: schemaOf(view, 'output') } },
-  }
-}

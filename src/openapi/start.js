@@ -36,6 +36,8 @@ const ui = SwaggerUIBundle({
   defaultModelsExpandDepth: -1,
   plugins: [remembersKey],
   onComplete() {
+    // Trial requests go to the page's own origin: no other one is reachable from here.
+    ui.getSystem().oas3Actions.setSelectedServer('/')
     const key = sessionStorage.getItem(KEY)
     if (key) ui.preauthorizeApiKey('apiKey', key)
   },

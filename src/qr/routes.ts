@@ -24,13 +24,15 @@ interface QrDeps extends GuardDeps {
 
 const Uri = z.string().meta({ format: 'uri' })
 
-const QrImageView = z.object({
-  code: z.string().regex(/^[A-Z0-9]{6,20}$/),
-  url: z.string().nullable(),
-  short_url: Uri,
-  qr_url: Uri,
-  qr_storage_url: Uri,
-})
+const QrImageView = z
+  .object({
+    code: z.string().regex(/^[A-Z0-9]{6,20}$/),
+    url: z.string().nullable(),
+    short_url: Uri,
+    qr_url: Uri,
+    qr_storage_url: Uri,
+  })
+  .meta({ id: 'QrAddresses' })
 type QrImageView = z.infer<typeof QrImageView>
 
 const IMAGE_CACHING = 'public, max-age=86400, immutable'

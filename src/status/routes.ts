@@ -13,14 +13,16 @@ interface StatusDeps extends GuardDeps {
   health: Health
 }
 
-const StatusView = z.object({
-  status: z.literal('operational'),
-  database: z.literal('ok'),
-  total_redirects: z.int().min(0),
-  response_time_ms: z.int().min(0),
-  timestamp: z.string().meta({ format: 'date-time' }),
-  version: z.string(),
-})
+const StatusView = z
+  .object({
+    status: z.literal('operational'),
+    database: z.literal('ok'),
+    total_redirects: z.int().min(0),
+    response_time_ms: z.int().min(0),
+    timestamp: z.string().meta({ format: 'date-time' }),
+    version: z.string(),
+  })
+  .meta({ id: 'ServiceStatus' })
 type StatusView = z.infer<typeof StatusView>
 
 export const statusRoutes = (deps: StatusDeps) =>

@@ -52,3 +52,14 @@ test('an endpoint of the page opens to its parameters, its body and its answers'
   expect({ strays, problems }).toEqual({ strays: [], problems: [] })
   await page.close()
 })
+
+test('a trial request goes to the origin of the page, whatever BASE_URL is', async () => {
+  await using app = await testApp()
+  const { page, strays, problems } = await openPage(app.url)
+  await page.goto(`${app.url}/docs#/Status/status`)
+  await page.getByRole('button', { name: 'Execute' }).click()
+  await shows(page, `${app.url}/api/status`)
+  await page.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
+  expect({ strays, problems }).toEqual({ strays: [], problems: [] })
+  await page.close()
+})

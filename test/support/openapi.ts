@@ -32,7 +32,6 @@ interface ObjectSchema {
   properties: Record<string, { items?: Json }>
   required?: string[]
   additionalProperties?: unknown
-  anyOf?: ObjectSchema[]
 }
 
 /** Headers that HTTP itself or the server adds: the API description need not name them. */
@@ -70,13 +69,21 @@ export class ApiDescription {
     this.#ajv.addSchema(document, 'api')
   }
 
-  /** Each with its method and path, as `GET /api/status`. */
+  /** Each with its method and path, as `GET /api/status`. The schemas of bodies have no `$ref`. */
   get operations(): Map<string, Operation> {
     const paths = this.document.paths as Record<string, Record<string, Operation>>
     const entries = Object.entries(paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => {
         const parameters = operation.parameters.map((one) => this.#resolve(one).value as Parameter)
-        return [`${method.toUpperCase()} ${path}`, { ...operation, parameters }] as const
+        const { requestBody } = operation
+        return [
+          `${method.toUpperCase()} ${path}`,
+          {
+            ...operation,
+            parameters,
+            ...(requestBody && { requestBody: this.#inline(requestBody) as typeof requestBody }),
+          },
+        ] as const
       }),
     )
     return new Map(entries)
@@ -105,7 +112,7 @@ export class ApiDescription {
     return this.#validator([...pointer, 'application/json', 'schema'])(body) as boolean
   }
 
-  /** Of an object that an answer is, or of the items of a list in it (of their first form). */
+  /** Of an object that an answer is, or of the items of a list in it. */
   fieldsOf(name: string, status: number, inside: readonly string[] = []) {
     const [method = '', path = ''] = name.split(' ')
     const { value } = this.#resolve(
@@ -114,8 +121,7 @@ export class ApiDescription {
     const content = (value as ResponseObject).content?.['application/json']
     let schema = this.#resolve(content?.schema).value as ObjectSchema
     for (const list of inside) {
-      const items = this.#resolve(schema.properties[list]?.items).value as ObjectSchema
-      schema = this.#resolve(items.anyOf?.[0] ?? items).value as ObjectSchema
+      schema = this.#resolve(schema.properties[list]?.items).value as ObjectSchema
     }
     const { properties, required = [], additionalProperties } = schema
     const fields = Object.keys(properties).sort()
@@ -190,6 +196,13 @@ export class ApiDescription {
     if (ref === undefined) return { value, pointer: [...pointer] }
     const steps = ref.slice('#/'.length).split('/')
     return this.#resolve(this.#get(steps), steps)
+  }
+
+  /** `value` with the schemas that it refers to. */
+  #inline(value: unknown): unknown {
+    return JSON.parse(JSON.stringify(value), (_, part) => {
+      return part?.$ref === undefined ? part : this.#inline(this.#resolve(part).value)
+    })
   }
 
   #get(pointer: readonly string[]): unknown {
