@@ -104,7 +104,7 @@ export function openDataFolder(dataDir: string): DataFolder {
   }
 }
 
-/** A full disk may refuse the first claim after an upgrade; the next start repeats it. */
+/** A full disk may refuse the first claim; the next start repeats it. */
 function claimKeyIfPossible(...args: Parameters<typeof claimKey>): void {
   try {
     claimKey(...args)
@@ -133,9 +133,9 @@ export function listOpenFiles(dataDir: string): string[] {
 }
 
 /**
- * Makes a file private: earlier releases created it with the mode that their umask allowed. Call it
- * only while this process has no connection to the database, because it opens the file (decision
- * 15). By descriptor, so that a symbolic link that replaces the file meanwhile is not followed.
+ * Makes a file private: the files of a copied folder may have other modes. Call it only while this
+ * process has no connection to the database, because it opens the file (decision 15). By
+ * descriptor, so that a symbolic link that replaces the file meanwhile is not followed.
  */
 function closeToOthers(file: string): boolean {
   let descriptor: number | undefined

@@ -91,8 +91,8 @@ function addHits(db: Database): void {
   const draw = () => scatteredId(Math.floor(LINKS_WITH_HITS ** random()))
   const into = (step: 'day' | 'hour') =>
     db.prepare<null, [number, number, number, number]>(
-      `INSERT INTO hits_by_${step} (${step}, scope, id, dimension, count)
-       VALUES (?1, ?2, ?3, '', ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
+      `INSERT INTO hits_by_${step} (${step}, scope, id, count)
+       VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
     )
   const [byDay, byHour] = [into('day'), into('hour')]
   const today = dayOf(hourOf(Date.now()))

@@ -85,8 +85,8 @@ const FINGERPRINT = 'secret_key_fingerprint'
 const fingerprintOf = (hasher: SecretHasher) => hasher.hash('database', 'hopcode').toString('hex')
 
 /**
- * Whether the hashes of a database depend on this key. True for a database that only earlier
- * releases have opened, which has no such setting.
+ * Whether the hashes of a database depend on this key. True for a database without that setting: a
+ * full disk has refused it.
  */
 export function isKeyOf(db: Database, hasher: SecretHasher): boolean {
   const found = new SettingStore(db).find(FINGERPRINT)

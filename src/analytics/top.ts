@@ -127,7 +127,7 @@ export function rangeTopReads(db: Database) {
   const inBuckets = (step: Step, values: string) =>
     `SELECT id, count FROM hits_by_${step}
      WHERE ${step} IN (SELECT value FROM json_each(${values})) AND scope = ${LINK}
-       AND id IN (SELECT value FROM json_each(?1)) AND dimension = ''`
+       AND id IN (SELECT value FROM json_each(?1))`
   const sums = db.prepare<Ranked, [string, string, string]>(
     `SELECT id, sum(count) AS count
      FROM (${inBuckets('day', '?2')} UNION ALL ${inBuckets('hour', '?3')}) GROUP BY id`,

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { MIGRATIONS, migrate } from '../db/migrate.ts'
+import { migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { adoptJournal, hitAdder } from '../hits/store.ts'
 import { urlKey } from '../links/url.ts'
@@ -13,36 +13,30 @@ const LINK = `INSERT INTO links (code, account_id, url, url_key, passcode_hash, 
 const HASH = 'randomblob(32)'
 const KEY = `x'${Buffer.from(urlKey(new URL('https://example.com/'))).toString('hex')}'`
 
-function setUp(path: string, migrations = MIGRATIONS) {
+function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
-  migrate(db, migrations)
+  migrate(db)
   db.run(`INSERT INTO accounts (email, plan, link_count, created_at) VALUES ('a@b.c', 'pro', 2, 0)`)
   db.run(`INSERT INTO api_keys (account_id, hash, last_four, created_at)
           VALUES (1, ${HASH}, 'abcd', 0)`)
   db.run(`${LINK} VALUES ('SPRING26', 1, 'https://example.com/', ${KEY}, ${HASH}, 0),
                          ('RESERVED', 1, NULL, NULL, ${HASH}, 0)`)
-  if (migrations.length > 5)
-    db.run(`UPDATE accounts SET url_bytes = length('https://example.com/')`)
+  db.run(`UPDATE accounts SET url_bytes = length('https://example.com/')`)
   adoptJournal(db, 'journal')
-  if (migrations === MIGRATIONS) hitAdder(db)({ linkIds: Uint32Array.of(1, 1, 1, 1, 9), end: 5 })
-  if (migrations.length > 1) {
-    const columns = migrations.length > 6 ? '(rowid, text)' : '(rowid, url)'
-    db.run(`INSERT INTO links_search ${columns} VALUES (1 << 32 | 1, 'https://example.com/')`)
-    db.run('UPDATE search_progress SET indexed_to = 1')
-  }
+  hitAdder(db)({ linkIds: Uint32Array.of(1, 1, 1, 1, 9), end: 5 })
+  db.run(`INSERT INTO links_search (rowid, text) VALUES (1 << 32 | 1, 'https://example.com/')`)
+  db.run('UPDATE search_progress SET indexed_to = 1')
   return db
 }
 
 const problems = (db: ReturnType<typeof setUp>) =>
   [...checkDatabase(db)].filter(({ status }) => status === 'problem')
 
-test('a good database has no problem, and neither has one of an earlier version', () => {
-  for (const migrations of [MIGRATIONS, MIGRATIONS.slice(0, 1), MIGRATIONS.slice(0, 2)]) {
-    using folder = temporaryFolder()
-    const db = setUp(folder.path, migrations)
-    expect(problems(db)).toEqual([])
-    db.close()
-  }
+test('a good database has no problem', () => {
+  using folder = temporaryFolder()
+  const db = setUp(folder.path)
+  expect(problems(db)).toEqual([])
+  db.close()
 })
 
 const DAMAGE: [check: string, sql: string][] = [

@@ -1,8 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { MIGRATIONS, versionOf } from '../db/migrate.ts'
+import { DATABASE_VERSION, versionOf } from '../db/migrate.ts'
+import { isTooOld, tooOld } from '../db/unreleased.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
-import { OWN_BYTES, STORED_BYTES } from '../links/property-table.ts'
+import { STORED_BYTES } from '../links/property-table.ts'
 import { urlKey } from '../links/url.ts'
 
 /** The result of one check. `advice` is what to do about a problem. */
@@ -28,27 +29,8 @@ interface Invariant {
   okMessage: string
   /** Printed after the number of rows that break it. */
   problem: string
-  /** The first database version with these tables. Default: every version has them. */
-  since?: number
-  /** The first database version with another rule. */
-  until?: number
   sql: string
 }
-
-const BYTES_RULE = {
-  okMessage: "every account's byte count is that of its URLs, titles, notes, tags and aliases",
-  problem: 'accounts whose byte count is not that of their URLs, titles, notes, tags and aliases',
-}
-
-const unequalBytes = (bytes: string): string =>
-  `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
-     SELECT coalesce(sum(${bytes}), 0) FROM links WHERE account_id = accounts.id)`
-
-const badHits = (total: string): string =>
-  `SELECT (SELECT count(*) FROM hits WHERE count < 1
-             OR NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
-        + max(0, (SELECT coalesce(sum(count), 0) FROM hits)
-               - coalesce((SELECT ${total} FROM hit_totals WHERE id = 1), 0)) AS n`
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -90,22 +72,15 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'stored bytes',
-    ...BYTES_RULE,
-    since: 11,
-    until: 15,
-    sql: unequalBytes(OWN_BYTES),
-  },
-  {
-    check: 'stored bytes',
-    ...BYTES_RULE,
-    since: 15,
-    sql: unequalBytes(STORED_BYTES),
+    okMessage: "every account's byte count is that of its URLs, titles, notes, tags and aliases",
+    problem: 'accounts whose byte count is not that of their URLs, titles, notes, tags and aliases',
+    sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
+            SELECT coalesce(sum(${STORED_BYTES}), 0) FROM links WHERE account_id = accounts.id)`,
   },
   {
     check: 'aliases',
     okMessage: 'every alias belongs to a link, and closes the code of its form',
     problem: 'aliases without a link, or of the form of a code that is not closed or in use',
-    since: 15,
     sql: `SELECT count(*) AS n FROM aliases
           WHERE link_id NOT IN (SELECT id FROM links)
              OR folded IN (SELECT code FROM links)
@@ -117,7 +92,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'visits',
     okMessage: 'every count of visitors belongs to a link or an account',
     problem: 'counts of visitors without a link or an account',
-    since: 17,
     sql: `SELECT count(*) AS n FROM visits_by_day
           WHERE (scope = 0 AND id NOT IN (SELECT id FROM links))
              OR (scope = 1 AND id NOT IN (SELECT id FROM accounts))`,
@@ -126,7 +100,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'tags',
     okMessage: 'the index of tags has exactly the tags of the links',
     problem: 'tags that only the index or only the link has',
-    since: 11,
     sql: `WITH tagged AS (SELECT account_id, value AS tag, links.id AS link_id
                           FROM links, json_each(tags) WHERE tags IS NOT NULL)
           SELECT (SELECT count(*) FROM (SELECT * FROM tagged
@@ -136,24 +109,19 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'hits',
-    okMessage: 'every hit belongs to a link, and the total is at least their sum',
-    problem: 'hits without a link, or above the total',
-    until: 15,
-    sql: badHits('redirects'),
-  },
-  {
-    check: 'hits',
     okMessage: 'every hit belongs to a link, and the totals are at least their sum',
     problem: 'hits without a link, or above the totals',
-    since: 15,
-    sql: badHits('redirects + imported'),
+    sql: `SELECT (SELECT count(*) FROM hits WHERE count < 1
+                    OR NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
+               + max(0, (SELECT coalesce(sum(count), 0) FROM hits)
+                      - coalesce((SELECT redirects + imported FROM hit_totals WHERE id = 1), 0))
+               AS n`,
   },
   {
     check: 'hits of accounts',
     okMessage: "every account's hits are at least those of its links",
     problem:
       'hits of another account than their link, or accounts with fewer hits than their links',
-    since: 4,
     sql: `SELECT (SELECT count(*) FROM hits JOIN links ON links.id = link_id
                     WHERE hits.account_id <> links.account_id)
                + (SELECT count(*) FROM
@@ -165,7 +133,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'search index',
     okMessage: 'it contains exactly the links that it should',
     problem: 'links missing from the search index, or left in it',
-    since: 2,
     sql: `SELECT (SELECT count(*) FROM links WHERE id <= (SELECT indexed_to FROM search_progress)
                     AND account_id << 32 | id NOT IN (SELECT id FROM links_search_docsize))
                + (SELECT count(*) FROM links_search_docsize AS entry WHERE NOT EXISTS (
@@ -185,14 +152,11 @@ const DUPLICATES = `SELECT coalesce(sum(more), 0) AS n FROM (
 export function* checkDatabase(db: Database): Generator<Finding> {
   const version = versionOf(db)
   yield checkVersion(version)
-  if (version === 0 || version > MIGRATIONS.length) return
+  if (version === 0 || version > DATABASE_VERSION || isTooOld(version)) return
   const whole = checkIntegrity(db)
   yield whole
   if (whole.status === 'problem') return
-  for (const invariant of INVARIANTS) {
-    const { since = 1, until = Number.POSITIVE_INFINITY } = invariant
-    if (version >= since && version < until) yield checkInvariant(db, invariant)
-  }
+  for (const invariant of INVARIANTS) yield checkInvariant(db, invariant)
   yield checkUrlKeys(db)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
@@ -203,11 +167,14 @@ export function* checkDatabase(db: Database): Generator<Finding> {
 
 function checkVersion(version: number): Finding {
   const check = 'version'
-  const known = MIGRATIONS.length
+  const known = DATABASE_VERSION
   if (version === known) return ok(check, `the database has version ${version}`)
   if (version > known) {
     const says = `a newer Hopcode wrote it (database version ${version}; this one knows ${known})`
     return problem(check, says, 'Use the release that wrote it, or a newer one.')
+  }
+  if (isTooOld(version)) {
+    return problem(check, `it ${tooOld(version)}`, 'Start both programs, one after the other.')
   }
   if (version > 0) {
     return note(check, `the database has version ${version}; the next start makes it ${known}`)

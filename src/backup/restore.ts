@@ -15,7 +15,7 @@ import {
 import { dirname, join } from 'node:path'
 import { isKeyOf, readSecretKey, SecretHasher, secretFile } from '../accounts/secrets.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
-import { findLogPosition, hasTable } from '../cluster/position.ts'
+import { findLogPosition } from '../cluster/position.ts'
 import { FolderLock } from '../db/lock.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
@@ -123,9 +123,7 @@ async function prepareDatabase(
       using journal = JournalFile.open(journalFile(folder))
       adoptJournal(db, journal.id)
     }
-    remakeAtStart(
-      new SettingStore(db, hasTable(db, 'host_settings') ? 'host_settings' : 'settings'),
-    )
+    remakeAtStart(new SettingStore(db, 'host_settings'))
     // In a cluster, sessions are shared: those of the running hosts apply.
     if (joinCluster) await joinCluster(db)
     else endSessions(db)
@@ -184,12 +182,10 @@ const manifestOf = (db: Database, from: string): Manifest =>
 
 /**
  * Without this, a session that was closed or a one-time link that was used after the backup would
- * work again. Older databases do not have these tables.
+ * work again.
  */
 function endSessions(db: Database): void {
-  for (const table of ['sessions', 'one_time_links']) {
-    if (hasTable(db, table)) db.run(`DELETE FROM ${table}`)
-  }
+  for (const table of ['sessions', 'one_time_links']) db.run(`DELETE FROM ${table}`)
 }
 
 /** Creates an empty folder for the new state and removes that of an interrupted restore. */

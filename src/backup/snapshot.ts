@@ -8,7 +8,7 @@ import {
 } from '../accounts/secrets.ts'
 import { removeLogPosition } from '../cluster/position.ts'
 import { requirePosition } from '../cluster/setup.ts'
-import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
+import { DATABASE_VERSION, MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import {
   copyDatabase,
   databaseFile,
@@ -16,6 +16,7 @@ import {
   openReadonly,
   openWritable,
 } from '../db/open.ts'
+import { isTooOld, tooOld } from '../db/unreleased.ts'
 import { journalFile } from '../hits/hits.ts'
 import { adoptJournal, findJournalPosition, hitAdder, type JournalPosition } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
@@ -114,11 +115,12 @@ export function addPending(
 }
 
 function refuseForeignVersion(version: number, file: string): void {
-  if (version > MIGRATIONS.length) {
+  if (version > DATABASE_VERSION) {
     throw new DataError(
       `${file} was written by a newer Hopcode (version ${version}; this one knows ` +
-        `${MIGRATIONS.length}): back it up with that.`,
+        `${DATABASE_VERSION}): back it up with that.`,
     )
   }
+  if (isTooOld(version)) throw new DataError(`${file} ${tooOld(version)}`)
   if (version === 0) throw new DataError(`${file} is not a database of Hopcode.`)
 }

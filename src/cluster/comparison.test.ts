@@ -68,7 +68,7 @@ test('each row of all tables is in one part, whatever the sizes of the parts are
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
     INSERT INTO links (code, account_id, url, passcode_hash, created_at)
     SELECT 'CODE' || (1000 + i), 1, 'https://example.com/' || i, zeroblob(32), 0 FROM n`)
-  db.run(`INSERT INTO hits_by_day SELECT id % 7, 0, id, '', 1 FROM links`)
+  db.run(`INSERT INTO hits_by_day SELECT id % 7, 0, id, 1 FROM links`)
   db.run(`INSERT INTO settings VALUES ('name', 'value')`)
   // They would change a row of another table, too.
   const triggers = db.query<{ name: string }, []>(

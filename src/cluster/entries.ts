@@ -1,5 +1,5 @@
 import type { PatchLinks } from '../links/property-store.ts'
-import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
+import { SETTABLE_PROPERTIES, type SettableProperty } from '../links/property-table.ts'
 
 /** How calls are written in the log of a cluster: JSON, with bytes as base64. */
 
@@ -12,36 +12,25 @@ export interface LoggedCall {
 export const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits'])
 /** See `OrderCalls`. */
 export const CATCH_UP = 'catchUp'
-/** The last set of calls that differs from the one before it in more than a property of links. */
-const BASE_VERSION = 8
-/** The number of properties in that set. Each further property adds a version. */
-const BASE_PROPERTIES = 10
+/** The first set that contains a call, for calls that were added after the first release. */
+const SINCE: Readonly<Record<string, number>> = {}
 
 /**
- * The set of calls that this program knows, as a number that increases with each call and each
- * property that is added, and with each call that changes its meaning. A host applies no entry that
- * needs a later set than its own.
+ * The set of calls that this program knows: a number that increases with each release that adds a
+ * call or a property, or changes the meaning of a call. A host applies no entry that needs a later
+ * set than its own.
  */
-export const CALLS_VERSION = BASE_VERSION + SETTABLE_PROPERTIES.length - BASE_PROPERTIES
+export const CALLS_VERSION = Math.max(
+  1,
+  ...Object.values(SINCE),
+  ...SETTABLE_PROPERTIES.map(sinceOf),
+)
 
 /**
- * The first set that contains a call, for calls that were added after the first set. Digests are
- * compared among hosts of one release, whose tables are equal.
+ * Calls that only hosts of one set exchange: a row of an import may set every property, and digests
+ * are compared among hosts whose tables are equal.
  */
-const SINCE: Readonly<Record<string, number>> = {
-  patchLinks: 2,
-  signUp: 3,
-  // A row may set every property.
-  importLinks: CALLS_VERSION,
-  // Sums have their present form since set 8.
-  addVisits: 8,
-  'sharedPages.share': 5,
-  'sharedPages.unshare': 5,
-  hashRows: CALLS_VERSION,
-}
-
-/** Since this set, `patchLinks` sets aliases. */
-const ALIASES_SINCE = 7
+const NEWEST_ONLY = new Set(['importLinks', 'hashRows'])
 
 /** The smallest set that contains all of the calls and the properties that they set. */
 export function versionNeeded(calls: readonly LoggedCall[]): number {
@@ -49,12 +38,14 @@ export function versionNeeded(calls: readonly LoggedCall[]): number {
 }
 
 function versionOf({ name, args }: LoggedCall): number {
-  const since = SINCE[name] ?? 1
-  if (name !== 'patchLinks') return since
-  const { patch, aliases } = args as PatchLinks
-  if (aliases) return ALIASES_SINCE
-  const last = SETTABLE_PROPERTIES.findLastIndex((one) => patch[one.name] !== undefined)
-  return Math.max(since, BASE_VERSION + last + 1 - BASE_PROPERTIES)
+  if (NEWEST_ONLY.has(name)) return CALLS_VERSION
+  const { patch = {} } = (name === 'patchLinks' ? args : {}) as Partial<PatchLinks>
+  const properties = SETTABLE_PROPERTIES.filter((one) => patch[one.name] !== undefined)
+  return Math.max(SINCE[name] ?? 1, ...properties.map(sinceOf))
+}
+
+function sinceOf({ since = 1 }: SettableProperty): number {
+  return since
 }
 
 /** The key of an object that stands for bytes. No argument of a call has such a name. */
@@ -71,8 +62,6 @@ export function encodeCalls(calls: readonly LoggedCall[]): Buffer {
   )
 }
 
-/** Since this set of calls, an entry may be compressed. */
-const COMPRESSED_SINCE = 5
 const COMPRESSED_FROM_BYTES = 1024
 
 /**
@@ -85,11 +74,8 @@ export function encodeEntry(calls: readonly LoggedCall[], oldest: number) {
     throw new Error(`a host of the cluster must be upgraded first (it knows calls ${oldest})`)
   }
   const encoded = encodeCalls(calls)
-  if (encoded.length < COMPRESSED_FROM_BYTES || oldest < COMPRESSED_SINCE) {
-    return { version, calls: encoded }
-  }
-  const compressed = Bun.zstdCompressSync(encoded)
-  return { version: Math.max(version, COMPRESSED_SINCE), calls: compressed }
+  const isSmall = encoded.length < COMPRESSED_FROM_BYTES
+  return { version, calls: isSmall ? encoded : Bun.zstdCompressSync(encoded) }
 }
 
 /** The first byte of JSON. */

@@ -60,10 +60,6 @@ export function seeOther(path: string, cookies?: readonly string[]): Response {
   return new Response(null, { status: 303, headers: headersOf({ location: path }, cookies) })
 }
 
-/** Redirects permanently to the new path of a page. */
-export const movedTo = (path: string): Response =>
-  new Response(null, { status: 308, headers: headersOf({ location: path }) })
-
 /** A download. A stream is generated while it is sent. */
 export function fileResponse(
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | string,

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { MIGRATIONS, migrate, versionOf } from './migrate.ts'
+import { DATABASE_VERSION, MIGRATIONS, migrate, versionOf } from './migrate.ts'
 import { openReadonly, openWritable, refuseUnusable } from './open.ts'
 
 const file = (folder: { path: string }) => join(folder.path, 'hopcode.db')
@@ -17,38 +17,44 @@ test('every migration of the drizzle folder is embedded, in order', () => {
 
 const copiesIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('before'))
 
+/** A release with one more migration. */
+const NEXT = [...MIGRATIONS, { name: 'next', sql: 'ALTER TABLE links ADD extra integer' }]
+
 test('an older file is copied and brought up to date with what it holds', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))
-  migrate(db, MIGRATIONS.slice(0, 1))
+  migrate(db)
   db.run(`INSERT INTO links (code, account_id, url, passcode_hash, created_at)
           VALUES ('SPRING26', 1, 'https://example.com/spring', x'00', 0)`)
-  migrate(db)
-  expect(versionOf(db)).toBe(MIGRATIONS.length)
-  // The search index is filled while the service runs.
-  expect(db.query('SELECT indexed_to FROM search_progress').all()).toEqual([{ indexed_to: 0 }])
-  expect(db.query('SELECT rowid FROM links_search').all()).toEqual([])
+  migrate(db, NEXT)
+  expect(versionOf(db)).toBe(DATABASE_VERSION + 1)
+  expect(db.query('SELECT code, extra FROM links').all()).toEqual([
+    { code: 'SPRING26', extra: null },
+  ])
   const [name = ''] = copiesIn(folder.path)
   const copy = new Database(join(folder.path, name), { readonly: true })
-  expect(versionOf(copy)).toBe(1)
+  expect(versionOf(copy)).toBe(DATABASE_VERSION)
   expect(copy.query('SELECT code FROM links').all()).toEqual([{ code: 'SPRING26' }])
 })
 
 test('a copy that is cut off is made anew before the file is changed', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))
-  migrate(db, MIGRATIONS.slice(0, 1))
-  const unfinished = `${file(folder)}.before-2.unfinished`
+  migrate(db)
+  const next = DATABASE_VERSION + 1
+  const unfinished = `${file(folder)}.before-${next}.unfinished`
   mkdirSync(unfinished)
-  expect(() => migrate(db)).toThrow(unfinished)
-  expect(versionOf(db)).toBe(1)
+  expect(() => migrate(db, NEXT)).toThrow(unfinished)
+  expect(versionOf(db)).toBe(DATABASE_VERSION)
   rmdirSync(unfinished)
   writeFileSync(unfinished, 'half of the fi')
-  migrate(db)
+  migrate(db, NEXT)
   const left = copiesIn(folder.path)
-  expect(left).toEqual([expect.stringMatching(/^hopcode\.db\.before-2-\d{8}T[\d.]+Z$/)])
+  expect(left).toEqual([
+    expect.stringMatching(new RegExp(`^hopcode\\.db\\.before-${next}-\\d{8}T[\\d.]+Z$`)),
+  ])
   const copy = new Database(join(folder.path, left[0] ?? ''), { readonly: true })
-  expect(versionOf(copy)).toBe(1)
+  expect(versionOf(copy)).toBe(DATABASE_VERSION)
 })
 
 test('a migration that fails leaves the file as it was', () => {
@@ -57,7 +63,7 @@ test('a migration that fails leaves the file as it was', () => {
   migrate(db)
   const broken = [...MIGRATIONS, { name: 'x', sql: 'CREATE TABLE half (id); SELECT nonsense;' }]
   expect(() => migrate(db, broken)).toThrow('nonsense')
-  expect(versionOf(db)).toBe(MIGRATIONS.length)
+  expect(versionOf(db)).toBe(DATABASE_VERSION)
   expect(db.query(`SELECT name FROM sqlite_schema WHERE name = 'half'`).all()).toEqual([])
 })
 

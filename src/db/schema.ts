@@ -214,13 +214,12 @@ export const accountHits = sqliteTable('account_hits', {
 })
 
 /**
- * Hits of one UTC hour or day. `scope`: 0 for a link's, 1 for an account's. `dimension`: empty for
- * all hits. Both tables are WITHOUT ROWID. See `hits/series.ts`.
+ * Hits of one UTC hour or day. `scope`: 0 for a link's, 1 for an account's. Both tables are WITHOUT
+ * ROWID. See `hits/series.ts`.
  */
 const bucket = () => ({
   scope: integer().notNull(),
   id: integer().notNull(),
-  dimension: text().notNull(),
   count: integer().notNull(),
 })
 
@@ -228,14 +227,14 @@ const bucket = () => ({
 export const hitsByHour = sqliteTable(
   'hits_by_hour',
   { hour: integer().notNull(), ...bucket() },
-  (table) => [primaryKey({ columns: [table.hour, table.scope, table.id, table.dimension] })],
+  (table) => [primaryKey({ columns: [table.hour, table.scope, table.id] })],
 )
 
 /** Days count from 1970. */
 export const hitsByDay = sqliteTable(
   'hits_by_day',
   { day: integer().notNull(), ...bucket() },
-  (table) => [primaryKey({ columns: [table.day, table.scope, table.id, table.dimension] })],
+  (table) => [primaryKey({ columns: [table.day, table.scope, table.id] })],
 )
 
 /**

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import {
@@ -10,8 +9,6 @@ import {
   SeriesModel,
 } from '../../test/support/hit-series.ts'
 import { inProcess } from '../../test/support/in-process.ts'
-import { MIGRATIONS, migrate } from '../db/migrate.ts'
-import { openWritable } from '../db/open.ts'
 import { HOUR } from '../lib/clock.ts'
 import {
   type Bucket,
@@ -205,46 +202,6 @@ test('a hit belongs to the hour that the clock showed, ahead or back, and none i
   service.db.close()
 })
 
-test('an upgrade keeps the series: what lies between two baselines becomes a bucket', async () => {
-  using folder = temporaryFolder()
-  const db = openWritable(join(folder.path, 'hopcode.db'))
-  migrate(db, MIGRATIONS.slice(0, 7))
-  const day = Math.floor(NOON / 24)
-  db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
-          VALUES (7, 'CODE07', 1, x'00', 0)`)
-  db.run(`INSERT INTO hit_totals VALUES (1, 'journal', 0, 100, ${NOON})`)
-  db.run('INSERT INTO hits (link_id, account_id, count) VALUES (7, 1, 90)')
-  db.run('INSERT INTO account_hits VALUES (1, 100)')
-  // 40 hits before any day, 20 yesterday at 3, 10 today at 9, 15 at 10 and 5 at 12.
-  for (const [table, id, more] of [
-    ['hit', 7, 0],
-    ['account_hit', 1, 10],
-  ] as const) {
-    const owner = table === 'hit' ? 'link_id' : 'account_id'
-    db.run(`INSERT INTO ${table}_days (day, ${owner}, first_hour, count)
-            VALUES (${day - 1}, ${id}, 3, ${40 + more}), (${day}, ${id}, 9, ${60 + more})`)
-    db.run(`INSERT INTO ${table}_hours (hour, ${owner}, count)
-            VALUES (${NOON - 2}, ${id}, ${70 + more}), (${NOON}, ${id}, ${85 + more}),
-              (${NOON - 3}, ${id}, ${62 + more})`)
-  }
-  db.close()
-  const service = hitService(folder.path)
-  const { series } = service
-  const hours = { [NOON - 33]: 20, [NOON - 3]: 10, [NOON - 2]: 15, [NOON]: 5 }
-  const days = { [NOON - 36]: 20, [NOON - 12]: 30 }
-  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual(hours)
-  expect(filled(await series.buckets(link(7), allOf('day', service)))).toEqual(days)
-  expect(filled(await series.buckets(account(1), allOf('hour', service)))).toEqual(hours)
-  expect(filled(await series.buckets(account(1), allOf('day', service)))).toEqual(days)
-  service.hit(7, 2)
-  service.flush()
-  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual({
-    ...hours,
-    [NOON]: 7,
-  })
-  service.db.close()
-})
-
 test('the last days of a page of links are one read, today last, without links that have none', async () => {
   using folder = temporaryFolder()
   const service = hitService(folder.path)
@@ -263,31 +220,6 @@ test('the last days of a page of links are one read, today last, without links t
   )
   expect(await service.series.ofLinks([1], 2)).toEqual(new Map([[1, [0, 1]]]))
   expect(await service.series.ofLinks([], 30)).toEqual(new Map())
-  service.db.close()
-})
-
-test('hits from before there were series stay in the count and begin no series', async () => {
-  using folder = temporaryFolder()
-  const db = openWritable(join(folder.path, 'hopcode.db'))
-  migrate(db, MIGRATIONS.slice(0, 3))
-  db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
-          VALUES (7, 'CODE07', 1, x'00', 0)`)
-  // Hits of no link, which no version leaves behind.
-  db.run('INSERT INTO hits (link_id, count) VALUES (7, 40), (8, 1)')
-  db.close()
-  const service = hitService(folder.path)
-  const { series, counts } = service
-  service.hit(7, 2)
-  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual({ [NOON]: 2 })
-  service.flush()
-  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual({ [NOON]: 2 })
-  expect(filled(await series.buckets(account(1), allOf('day', service)))).toEqual({
-    [NOON - 12]: 2,
-  })
-  expect(counts.of([7]).get(7)).toBe(42)
-  expect(service.db.query('SELECT account_id, count FROM account_hits').all()).toEqual([
-    { account_id: 1, count: 42 },
-  ])
   service.db.close()
 })
 

@@ -5,8 +5,7 @@ import type { Caller } from '../lib/thread.ts'
 /**
  * Hits per UTC hour and day, in buckets: one row per hour (or day) and link or account with hits in
  * it. Rows are ordered by time: a flush writes the rows of its hour side by side, and pruning
- * removes the oldest from the front. `dimension` is empty for all hits; a value such as `device=tv`
- * would count a part of them in the same table.
+ * removes the oldest from the front.
  */
 
 export type Step = 'hour' | 'day'
@@ -32,8 +31,8 @@ type AddToBuckets = (scope: Scope, id: number, hour: number, count: number) => v
 export function bucketAdder(db: Database): AddToBuckets {
   const upsert = (step: Step) =>
     db.prepare<null, [number, Scope, number, number]>(
-      `INSERT INTO hits_by_${step} (${step}, scope, id, dimension, count)
-       VALUES (?1, ?2, ?3, '', ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
+      `INSERT INTO hits_by_${step} (${step}, scope, id, count)
+       VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
     )
   const addToHour = upsert('hour')
   const addToDay = upsert('day')
@@ -51,9 +50,9 @@ export const oldestDay = (step: Step, now: number): number =>
 export function bucketWrites(db: Database) {
   const prune = (step: Step) =>
     db.prepare<null, [number, number]>(
-      `DELETE FROM hits_by_${step} WHERE (${step}, scope, id, dimension) IN (
-         SELECT ${step}, scope, id, dimension FROM hits_by_${step} WHERE ${step} < ?1
-         ORDER BY ${step}, scope, id, dimension LIMIT ?2)`,
+      `DELETE FROM hits_by_${step} WHERE (${step}, scope, id) IN (
+         SELECT ${step}, scope, id FROM hits_by_${step} WHERE ${step} < ?1
+         ORDER BY ${step}, scope, id LIMIT ?2)`,
     )
   const pruneHours = prune('hour')
   const pruneDays = prune('day')
@@ -169,7 +168,7 @@ export function seriesReads(db: Database) {
   const finder = (step: Step) => {
     const find = db.prepare<{ count: number }, [number, Scope, number]>(
       `SELECT count FROM hits_by_${step}
-       WHERE ${step} = ? AND scope = ? AND id = ? AND dimension = ''`,
+       WHERE ${step} = ? AND scope = ? AND id = ?`,
     )
     return (at: number, owner: HitOwner): number => {
       const row =
@@ -184,8 +183,7 @@ export function seriesReads(db: Database) {
   // One statement for each day: the rows of a day are side by side.
   const linksOfDay = db.prepare<{ id: number; count: number }, [number, string]>(
     `SELECT id, count FROM hits_by_day
-     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))
-       AND dimension = ''`,
+     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))`,
   )
 
   return {

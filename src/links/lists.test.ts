@@ -36,7 +36,7 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
   // Nothing here is about the disk, and a random test commits often.
   db.run('PRAGMA synchronous = OFF')
   const writes = plainWrites(db)
-  const { changeProperties } = linkWrites(db)
+  const { patchLinks } = linkWrites(db)
   const { indexLinks } = searchWrites(db)
   const accounts = [1, 2, 3].map((n) => {
     db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
@@ -71,9 +71,7 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
     describe(accountId: number, link: Kept, title: string, tags: readonly string[]): void {
       const author = { accountId, now: 0 }
       const quota = { linksMax: 0, urlBytesMax: 0 }
-      inTransaction(db, () =>
-        changeProperties({ ids: [link.id], patch: { title, tags }, quota, author }),
-      )
+      inTransaction(db, () => patchLinks({ ids: [link.id], patch: { title, tags }, quota, author }))
       Object.assign(link, { title, tags })
     },
     expected({ accountId, limit, offset, search = '', inProperties, tag }: ListQuery) {

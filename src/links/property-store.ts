@@ -35,23 +35,6 @@ export interface Patched {
   aliases?: AliasChange | undefined
 }
 
-/** The arguments of the call before properties had the names of the API. */
-interface ChangeProperties extends Omit<PatchLinks, 'patch' | 'aliases'> {
-  patch: Pick<PropertiesPatch, 'title' | 'note' | 'tags' | 'addTags' | 'removeTags'> & {
-    isPaused?: boolean
-    startsAt?: number | null
-    expiresAt?: number | null
-    maxHits?: number | null
-    expiredUrl?: string | null
-    forwardQuery?: boolean
-  }
-}
-
-interface SetAliases extends Pick<PatchLinks, 'quota' | 'author'> {
-  id: number
-  paths: readonly string[]
-}
-
 type PatchRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
@@ -65,58 +48,36 @@ export function propertyWrites(db: Database) {
   const rows = rowStore(db)
   const aliases = aliasPatcher(db)
 
-  /** The changed links, or why none was changed. */
-  const patchLinks = (command: PatchLinks): Patched | PatchRefusal => {
-    const { ids, patch, quota, author } = command
-    if (!accounts.isActive(author)) return 'not_active'
-    const changes = rows
-      .find(ids, author.accountId)
-      .map((before) => ({ before, after: applyPatch(before, patch) }))
-    for (const { after } of changes) {
-      if (startsAfterExpiry(after.properties)) return 'bad_times'
-      if (after.properties.tags.length > TAGS_MAX) return 'too_many_tags'
-    }
-    const [first] = changes
-    const planned = command.aliases && first && aliases.plan(first.before.id, command.aliases)
-    if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
-    const urlBytes = changes.reduce(
-      (sum, { before, after }) =>
-        sum + bytesOfProperties(after.properties) - bytesOfProperties(before.properties),
-      planned?.bytes ?? 0,
-    )
-    const added = { links: 0, urlBytes }
-    const exceeded = accounts.exceededBy(author.accountId, added, quota)
-    if (exceeded) return exceeded
-    const changedAliases = planned && aliases.apply(planned)
-    for (const { before, after } of changes) {
-      rows.save(before, after)
-      if (changedAliases) rows.noteAliases(after)
-    }
-    accounts.add(author.accountId, added)
-    return { codes: changes.map(({ after }) => after.code), aliases: changedAliases }
-  }
-
   return {
-    patchLinks,
-
-    /** The call of this name in logs of clusters that older hosts wrote. */
-    changeProperties({ patch, ...command }: ChangeProperties): Patched | PatchRefusal {
-      const { isPaused, startsAt, expiresAt, maxHits, expiredUrl, forwardQuery, ...rest } = patch
-      const renamed: PropertiesPatch = {
-        ...rest,
-        paused: isPaused,
-        starts_at: startsAt,
-        expires_at: expiresAt,
-        max_hits: maxHits,
-        expired_url: expiredUrl,
-        forward_query: forwardQuery,
+    /** The changed links, or why none was changed. */
+    patchLinks(command: PatchLinks): Patched | PatchRefusal {
+      const { ids, patch, quota, author } = command
+      if (!accounts.isActive(author)) return 'not_active'
+      const changes = rows
+        .find(ids, author.accountId)
+        .map((before) => ({ before, after: applyPatch(before, patch) }))
+      for (const { after } of changes) {
+        if (startsAfterExpiry(after.properties)) return 'bad_times'
+        if (after.properties.tags.length > TAGS_MAX) return 'too_many_tags'
       }
-      return patchLinks({ ...command, patch: renamed })
-    },
-
-    /** In such logs too: aliases were set by a call of their own. */
-    setAliases({ id, paths, ...command }: SetAliases): Patched | PatchRefusal {
-      return patchLinks({ ...command, ids: [id], patch: {}, aliases: { set: paths } })
+      const [first] = changes
+      const planned = command.aliases && first && aliases.plan(first.before.id, command.aliases)
+      if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
+      const urlBytes = changes.reduce(
+        (sum, { before, after }) =>
+          sum + bytesOfProperties(after.properties) - bytesOfProperties(before.properties),
+        planned?.bytes ?? 0,
+      )
+      const added = { links: 0, urlBytes }
+      const exceeded = accounts.exceededBy(author.accountId, added, quota)
+      if (exceeded) return exceeded
+      const changedAliases = planned && aliases.apply(planned)
+      for (const { before, after } of changes) {
+        rows.save(before, after)
+        if (changedAliases) rows.noteAliases(after)
+      }
+      accounts.add(author.accountId, added)
+      return { codes: changes.map(({ after }) => after.code), aliases: changedAliases }
     },
   }
 }

@@ -5,7 +5,7 @@ import type { ParsedUrl } from './link.ts'
  * The optional properties of a link. Each is defined in `SETTABLE`, once: its name is that of the
  * column of `links`, of the field of the API and the form, and of the CSV column. Everything else
  * about a property is derived from here. A new one also needs its column in `db/schema.ts` and a
- * migration. Append it: the version of logged calls depends on the order (`cluster/entries.ts`).
+ * migration. After a release, it also needs `since`.
  */
 
 /** Maximum characters of a tag. */
@@ -25,6 +25,8 @@ interface Definition {
   isRule: boolean
   /** Maximum characters of a text. */
   max?: number
+  /** The first set of logged calls with this property (`cluster/entries.ts`). Default: 1. */
+  since?: number
 }
 
 const SETTABLE = {

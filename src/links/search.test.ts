@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { listLinks, plainWrites } from '../../test/support/plain-links.ts'
-import { MIGRATIONS, migrate } from '../db/migrate.ts'
+import { migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
@@ -93,33 +93,6 @@ test('a link that changes or goes before it is indexed is found as it is, not as
     while (indexLinks({ rowsMax: 10 }));
     expect(totals()).toEqual([0, 0, 1])
   }
-})
-
-test('after an upgrade searches are exact while the index is filled from the first link on', () => {
-  using folder = temporaryFolder()
-  const file = join(folder.path, 'hopcode.db')
-  const old = openWritable(file)
-  migrate(old, MIGRATIONS.slice(0, 6))
-  const add = old.prepare(
-    `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
-     VALUES (?, 1, ?, x'00', x'00', 0)`,
-  )
-  for (let n = 0; n < 40; n++) add.run(`CODE${100 + n}`, `https://example.com/before-${n}`)
-  old.run(`INSERT INTO links_search (rowid, code, url)
-           SELECT account_id << 32 | id, code, url FROM links`)
-  old.run('UPDATE search_progress SET indexed_to = 40')
-  old.close()
-  const { db, writes, indexLinks, search } = setUp(folder.path)
-  const totals = () => ['before', 'after', 'code1', 're-3'].map((text) => search(text).total)
-  expect(totals()).toEqual([40, 0, 40, 11])
-  indexLinks({ rowsMax: 10 })
-  for (const id of [3, 33]) writes.setUrl(OWNER, id, `https://example.com/after-${id}`)
-  for (const id of [4, 34]) writes.remove(OWNER, id)
-  expect(totals()).toEqual([36, 2, 38, 8])
-  while (indexLinks({ rowsMax: 10 }));
-  expect(totals()).toEqual([36, 2, 38, 8])
-  const ids = db.query('SELECT count(*) AS n FROM links_search_docsize').get()
-  expect(ids).toEqual({ n: 38 })
 })
 
 test('a step of the index is bounded by its text, and a long URL is indexed by its beginning', () => {

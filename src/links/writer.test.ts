@@ -156,12 +156,12 @@ test.each(refused)('nothing follows $name', async ({ result, error }) => {
   expect(effects).toEqual([])
 })
 
-test('caches follow the aliases that an older host of a cluster has set', () => {
+test('caches follow the aliases that another host of a cluster has set', () => {
   const { after, effects } = setUp(() => ({
     codes: ['SPRING'],
     aliases: { changed: ['old-path'], isAnyCase: false },
   }))
-  after('setAliases')
+  after('patchLinks')
   expect(effects).toEqual([
     'change SPRING',
     'drop hits of SPRING',

@@ -165,8 +165,6 @@ export class LinkEffects {
       changeUrl: changed,
       deleteLink: deleted,
       patchLinks: patched,
-      setAliases: patched,
-      changeProperties: patched,
       scheduleDeletion: changed,
       undoDeletion: changed,
       deleteDue: deleted,

@@ -88,9 +88,8 @@ export class QrFiles {
     rmSync(this.path(code), { force: true })
   }
 
-  /** Earlier releases had a folder of that name. */
   #removeUnfinished(): void {
-    rmSync(this.#unfinished, { recursive: true, force: true })
+    rmSync(this.#unfinished, { force: true })
   }
 }
 

@@ -27,18 +27,6 @@ test('sums are read as they were written, in one order of bytes', () => {
   )
 })
 
-test('rows of the first form are read', () => {
-  const kind = VISIT_KINDS.indexOf('device')
-  const place = NUMBERED.device.indexOf('phone') + 1
-  const referrer = Buffer.from('a.example')
-  const bytes = [1, 3, 2, 0, referrer.length, ...referrer, 1, place * 8 + kind, 2]
-  const counts = new Map([
-    [visitKey('referrer', 'a.example'), 1],
-    [visitKey('device', 'phone'), 2],
-  ])
-  expect(decodeSums(Uint8Array.from(bytes))).toEqual({ known: 3, observed: 2, counts })
-})
-
 test('damaged bytes are a RangeError, and never an endless loop', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {

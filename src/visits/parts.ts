@@ -1,3 +1,4 @@
+import { pushVarint, VarintReader } from '../lib/varint.ts'
 import {
   kindOf,
   NUMBERED,
@@ -29,8 +30,6 @@ export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new 
  * place 0, the length and the bytes of a text follow.
  */
 const VERSION = 2
-/** The earlier form, with every count and without the bit for it. It is read, and never written. */
-const VERSION_WITH_COUNTS = 1
 const KINDS_MAX = 8
 
 const PLACES = VISIT_KINDS.map(
@@ -60,22 +59,22 @@ export function encodeSums({ known, observed, counts }: VisitSums): Uint8Array {
 /** Throws RangeError for bytes that `encodeSums` did not return. */
 export function decodeSums(bytes: Uint8Array): VisitSums {
   const input = new VarintReader(bytes)
-  const version = input.next()
-  if (version !== VERSION && version !== VERSION_WITH_COUNTS) {
-    throw new RangeError('the form of these sums is unknown')
-  }
+  if (input.next() !== VERSION) throw new RangeError('the form of these sums is unknown')
   const sums: VisitSums = { known: input.next(), observed: input.next(), counts: new Map() }
   while (!input.isAtEnd) {
-    const number = version === VERSION ? input.next() : input.next() * 2
+    const number = input.next()
     const code = Math.floor(number / 2)
     const kind = VISIT_KINDS[code % KINDS_MAX]
     const place = Math.floor(code / KINDS_MAX)
-    const value = place === 0 ? input.text(input.next()) : kind && NUMBERED[kind][place - 1]
+    const value =
+      place === 0 ? textOf(input.bytes(input.next())) : kind && NUMBERED[kind][place - 1]
     if (!kind || value === undefined) throw new RangeError('a value of these sums is unknown')
     sums.counts.set(visitKey(kind, value), number % 2 === 1 ? 1 : input.next())
   }
   return sums
 }
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
 /** A stored row's sums; undefined for one that is damaged. */
 export function sumsOfRow({ parts }: { parts: Uint8Array }): VisitSums | undefined {
@@ -116,41 +115,5 @@ export function keyLimit(
     if ((sizes.get(kind) ?? 0) >= VALUES_MAX[kind][owner]) return visitKey(kind, OTHER)
     note(kind)
     return key
-  }
-}
-
-function pushVarint(out: number[], value: number): void {
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push((rest % 0x80) + 0x80)
-  out.push(rest)
-}
-
-class VarintReader {
-  readonly #bytes: Uint8Array
-  #at = 0
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at >= this.#bytes.length
-  }
-
-  next(): number {
-    let value = 0
-    for (let scale = 1; ; scale *= 0x80) {
-      const byte = this.#bytes[this.#at++]
-      if (byte === undefined || scale > 2 ** 49) throw new RangeError('a number is incomplete')
-      value += (byte % 0x80) * scale
-      if (byte < 0x80) return value
-    }
-  }
-
-  text(length: number): string {
-    const piece = this.#bytes.subarray(this.#at, this.#at + length)
-    if (piece.length < length) throw new RangeError('a text is incomplete')
-    this.#at += length
-    return Buffer.from(piece).toString()
   }
 }

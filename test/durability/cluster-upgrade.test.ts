@@ -11,8 +11,7 @@ import { buildMutant } from './lib/mutant.ts'
 const NEXT_RELEASE = {
   file: 'src/cluster/entries.ts',
   changes: [
-    [/(CALLS_VERSION = BASE_VERSION)/g, '$1 + 1'],
-    [/(SINCE: Readonly<Record<string, number>> = \{)/g, '$1 reserveCode: CALLS_VERSION,'],
+    [/(SINCE: Readonly<Record<string, number>> = \{)/g, `$1 reserveCode: ${CALLS_VERSION + 1}`],
   ] as const,
 }
 

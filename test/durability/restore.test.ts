@@ -1,17 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MIGRATIONS, migrate } from '../../src/db/migrate.ts'
-import { openWritable } from '../../src/db/open.ts'
 import {
   binary,
   command,
@@ -140,34 +130,6 @@ test('after a restore everybody signs in anew, and no one-time link of the backu
   await run(['backup', file], env)
   await run(['restore', file], other)
   expect(count(String(other.DATA_DIR))).toBe(0)
-})
-
-test('the copy that an upgrade leaves is restored, and a second upgrade leaves another', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  await makeAccount(env)
-  const database = join(folder.path, 'hopcode.db')
-  /** Makes the database look one version older: its newest migration must be able to run again. */
-  const upgradeAgain = async (email: string) => {
-    await run(['account', 'create', '--email', email, '--plan', 'free'], env)
-    rmSync(database)
-    for (const end of ['-wal', '-shm']) rmSync(database + end, { force: true })
-    const old = openWritable(database)
-    migrate(old, MIGRATIONS.slice(0, -1))
-    old.run(`INSERT INTO accounts (email, plan, created_at) VALUES ('${email}', 'free', 0)`)
-    old.close()
-    await run(['account', 'list'], env)
-  }
-  const copies = () =>
-    readdirSync(folder.path).filter((name) => name.startsWith('hopcode.db.before-'))
-  await upgradeAgain('first@example.com')
-  const [first = ''] = copies()
-  await upgradeAgain('second@example.com')
-  expect(copies()).toHaveLength(2)
-  const copy = copies().find((name) => name !== first) ?? ''
-  const { out } = await command(['restore', join(folder.path, copy)], env)
-  expect(out).toContain('1 account')
-  expect((await command(['account', 'list'], env)).out).toContain('second@example.com')
 })
 
 test('a start removes what a killed restore left, and a check mentions it', async () => {

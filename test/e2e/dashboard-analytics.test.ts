@@ -226,17 +226,3 @@ test('a budget of 0 is shown as no limit', async () => {
   expect(text.match(/no limit/g)).toHaveLength(2)
   expect(text).not.toContain('<meter')
 })
-
-test('the paths of earlier versions redirect permanently, with their range', async () => {
-  await using app = await testApp({ env: ENV })
-  const { owner, key } = await setUpOwner(app)
-  await app.claim('SPRING', 'https://example.com/spring', key)
-  for (const [from, to] of [
-    ['/app/numbers', '/app/analytics?range=30d'],
-    ['/app/numbers?range=24h', '/app/analytics?range=24h'],
-    ['/app/numbers/SPRING?range=24h', '/app/analytics/SPRING?range=24h'],
-  ] as const) {
-    const { status, location } = await owner.get(from)
-    expect([from, status, location]).toEqual([from, 308, to])
-  }
-})

@@ -21,7 +21,7 @@ import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
 import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
-import { fileResponse, htmlResponse, movedTo, refuse, seeOther } from '../responses.ts'
+import { fileResponse, htmlResponse, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
   type HitChart,
@@ -60,10 +60,6 @@ export const analyticsPages = signedInPages({
     const hits = linkHits(context)
     return hitFile(context, hits, `hits-${hits.label}`)
   },
-  // The paths of earlier versions.
-  'GET /app/numbers': ({ query }) => movedTo(`${PATH}?${parseRange(query).query}`),
-  'GET /app/numbers/:code': (context) =>
-    movedTo(`${PATH}/${ownLink(context).code}?${parseRange(context.query).query}`),
 })
 
 /** The hits of a link over time, for the link's page, which accepts the range in its query. */

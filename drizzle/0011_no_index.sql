@@ -1,1 +1,0 @@
-ALTER TABLE `links` ADD `no_index` integer DEFAULT 0 NOT NULL;

@@ -1,1 +1,0 @@
-CREATE INDEX `hits_account` ON `hits` (`account_id`);

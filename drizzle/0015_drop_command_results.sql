@@ -1,2 +1,0 @@
-DROP TABLE `command_results`;--> statement-breakpoint
-DELETE FROM `settings` WHERE `name` = 'moderation_changes';

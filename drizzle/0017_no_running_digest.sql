@@ -1,1 +1,0 @@
-ALTER TABLE `log_position` DROP COLUMN `digest`;

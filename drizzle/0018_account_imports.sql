@@ -1,1 +1,0 @@
-ALTER TABLE `account_hits` ADD `imported` integer DEFAULT 0 NOT NULL;
