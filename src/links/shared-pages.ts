@@ -37,7 +37,7 @@ export const sharedPages = subject({
   writes: {
     /** Creates the page of a link, or gives it another address. False: nothing is changed. */
     share: write({
-      since: 5,
+      since: 1,
       prepare(db) {
         const accounts = accountCounts(db)
         const set = db.prepare<null, [Uint8Array, number, number, number]>(
@@ -53,7 +53,7 @@ export const sharedPages = subject({
     }),
 
     unshare: write({
-      since: 5,
+      since: 1,
       prepare(db) {
         const remove = sharedPageRemover(db)
         return ({ linkId }: { linkId: number }): void => remove(linkId)
