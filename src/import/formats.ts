@@ -5,7 +5,7 @@ import { readJson } from './read-json.ts'
 import { readSql } from './read-sql.ts'
 import { readSqlite } from './read-sqlite.ts'
 import { type OwnLine, SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { beginningOf } from './text.ts'
+import { beginningOf, textOf } from './text.ts'
 
 interface Format extends Dialect {
   label: string
@@ -116,7 +116,7 @@ async function rowsOf(
 ): Promise<(() => AsyncGenerator<SourceRow, void>) | undefined> {
   const isDatabase = (await file.blob.slice(0, SQLITE.length).text()) === SQLITE
   if (isDatabase) return () => readSqlite(file)
-  const beginning = await beginningOf(file.blob)
+  const beginning = await beginningOf(file)
   const text = beginning.start.trimStart()
   if (isHeaderLine(text)) return undefined
   const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)
@@ -130,10 +130,12 @@ const LINE_LENGTH_MAX = 1024 * 1024
 const isHeaderLine = (text: string): boolean => text.startsWith(`{"${HEADER_FIELD}"`)
 
 /** The links of an export of Hopcode: each line is one value, which needs no reading. */
-async function* readLines({ name, blob }: SourceFile): AsyncGenerator<OwnLine, void> {
+async function* readLines(file: SourceFile): AsyncGenerator<OwnLine, void> {
+  const { name, blob } = file
+  const { encoding } = await beginningOf(file)
   let rest = ''
   let line = 0
-  for await (const chunk of blob.stream().pipeThrough(new TextDecoderStream())) {
+  for await (const chunk of textOf(blob, encoding)) {
     const parts = (rest + chunk).split('\n')
     rest = parts.pop() ?? ''
     if (rest.length > LINE_LENGTH_MAX) throw new SourceError(`${name} has a line that is too long.`)

@@ -50,12 +50,14 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Each row costs time for each column, also for those of which it has no value. */
-const COLUMNS_MAX = 200
+export const COLUMNS_MAX = 200
+
+export const tooManyColumns = (file: string) =>
+  new SourceError(`${file} has more than ${COLUMNS_MAX} columns.`)
 
 /** Throws SourceError for more columns than a table of links has. */
 export function requireFewColumns(file: string, columns: readonly string[]): void {
-  if (columns.length <= COLUMNS_MAX) return
-  throw new SourceError(`${file} has more than ${COLUMNS_MAX} columns.`)
+  if (columns.length > COLUMNS_MAX) throw tooManyColumns(file)
 }
 
 /** A file cannot be read as what it should be. The message is for the user. */

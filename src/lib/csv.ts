@@ -2,6 +2,9 @@
 
 export const CSV_TYPE = 'text/csv; charset=utf-8'
 
+/** First in a file for spreadsheets: without it, Excel reads UTF-8 as Windows-1252. */
+export const BYTE_ORDER_MARK = '\ufeff'
+
 /** The start of a formula in a spreadsheet, also in full width (OWASP, "CSV Injection"). */
 const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 

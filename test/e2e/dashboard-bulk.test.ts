@@ -145,6 +145,19 @@ test('one bulk takes one place of the write budget, and a full budget keeps what
   expect(kept(full.text)).toBe('https://c.example/')
 })
 
+test('a file of a spreadsheet in Windows-1252 or with a line for Excel creates its links', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const file = Buffer.from('sep=;\r\ntitle;url\r\nA;https://example.com/\xfc\r\n', 'latin1')
+  const { status, text } = await send(app, free, { file })
+  expect([status, rowsOf(text)]).toEqual([200, [1]])
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  const [link] = body.items as { code: string; url: string }[]
+  expect(link?.url).toBe('https://example.com/ü')
+  const { headers } = await app.call('GET', `/${link?.code}`)
+  expect(headers.get('location')).toBe('https://example.com/%C3%BC')
+})
+
 test('the answer may be the file itself: new rows with their passcodes, failed ones first', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')

@@ -58,6 +58,24 @@ test('the file has every link of the account once, newest first, and no passcode
   expect(rows.at(-1)).toMatchObject({ url: 'https://example.com/page-0', hits: '2' })
 })
 
+test('spreadsheets read each CSV file of the dashboard as UTF-8 by its mark', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'enterprise@example.com')
+  const [code = ''] = await makeLinks(app, 1)
+  const headers = { cookie: cookieOf(member), 'sec-fetch-site': 'same-origin' }
+  const startOf = async (path: string) =>
+    [...new Uint8Array(await (await fetch(app.url + path, { headers })).arrayBuffer())].slice(0, 3)
+  const files = [
+    EXPORT,
+    '/app/links/import/export/csv',
+    '/app/analytics.csv',
+    '/app/analytics/visits.csv?by=country',
+    `/app/links/${code}/hits.csv`,
+    `/app/links/${code}/visits.csv?by=country`,
+  ]
+  for (const path of files) expect([path, await startOf(path)]).toEqual([path, [0xef, 0xbb, 0xbf]])
+})
+
 test('an account without links gets the names of the columns', async () => {
   await using app = await testApp()
   const ann = await makeMember(app, 'ann@example.com')

@@ -108,7 +108,8 @@
   const save = ({ dataset }) => {
     const text = document.getElementById(dataset.save).textContent.replace(/\n/g, '\r\n')
     const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }))
+    // Spreadsheets recognize UTF-8 by the byte order mark.
+    link.href = URL.createObjectURL(new Blob(['\ufeff', text], { type: 'text/csv;charset=utf-8' }))
     link.download = dataset.name
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000)

@@ -14,7 +14,7 @@ import {
   zonedHour,
 } from '../../hits/range.ts'
 import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY } from '../../hits/series.ts'
-import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
+import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
 import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
@@ -298,7 +298,7 @@ async function valuesPage(context: PageContext, shown: HitsPage): Promise<Respon
 async function valuesFile(context: PageContext, shown: HitsPage): Promise<Response> {
   const { kind, range, values } = await read(context, shown)
   const name = `${PANEL_TITLES[kind].toLowerCase()}-${range.first}-to-${range.last}.csv`
-  return fileResponse(visitsCsv(values), { name, type: CSV_TYPE })
+  return fileResponse(BYTE_ORDER_MARK + visitsCsv(values), { name, type: CSV_TYPE })
 }
 
 /** By hour or day of the account's time zone. The query is that of the chart, and `by`. */
@@ -318,8 +318,9 @@ async function hitFile(
   const range = unit === chart.unit ? chart : await readRange(deps, { owner, zone, choice, unit })
   const { counts } = await deps.series.bars(owner, range.bounds)
   const lines = counts.map((count, i) => csvLine([startText(range, i), count]))
-  const text = csvLine([`${unit} (${zone})`, 'hits']) + lines.join('')
-  return fileResponse(text, { name: `${name}-${range.first}-to-${range.last}.csv`, type: CSV_TYPE })
+  const head = BYTE_ORDER_MARK + csvLine([`${unit} (${zone})`, 'hits'])
+  const file = `${name}-${range.first}-to-${range.last}.csv`
+  return fileResponse(head + lines.join(''), { name: file, type: CSV_TYPE })
 }
 
 function unitOf(by: string | undefined, chart: HitRange): BarUnit {

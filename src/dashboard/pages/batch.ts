@@ -3,7 +3,7 @@ import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { generatedBody } from '../../http/unsent.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
+import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import { EXPORT_BYTES, exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
@@ -143,7 +143,7 @@ const COLUMNS: Readonly<Record<string, CellOf>> = {
 }
 const CELLS = Object.values(COLUMNS)
 const PROPERTY_NAMES = SETTABLE_PROPERTIES.map(({ name }) => name)
-const HEAD = csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
+const HEAD = BYTE_ORDER_MARK + csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
 
 const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
   links

@@ -1,12 +1,13 @@
 import { AppError } from '../../errors.ts'
 import { SMALL_BODY_MAX } from '../../http/body.ts'
-import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
+import { linesOf, readUrls, type UrlLine } from '../../import/read-urls.ts'
+import { SourceError } from '../../import/source.ts'
+import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { bulk, checkUrl } from '../../links/create.ts'
 import type { BulkItemView } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, spendWrite } from '../auth/guard.ts'
-import { linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse, isTemporary, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -70,8 +71,7 @@ async function shortenAll(context: PageContext): Promise<BulkItem[]> {
   const { deps, user, form } = context
   const { bulkMax } = deps.plans[user.account.plan]
   const file = form.file('file')
-  const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
-  if ('problem' in fromFile) throw refuseAt('file', fromFile.problem)
+  const fromFile = file ? await urlsOfFile(file, bulkMax + 1) : []
   const fileName = file?.name.slice(0, FILE_NAME_MAX)
   const pasted = linesOf(form.raw('urls'), bulkMax + 1)
   const lines = [
@@ -87,6 +87,14 @@ async function shortenAll(context: PageContext): Promise<BulkItem[]> {
     )
   }
   return shortenLines(context, lines)
+}
+
+async function urlsOfFile(file: Blob, linesMax: number): Promise<UrlLine[]> {
+  try {
+    return await readUrls(file, linesMax)
+  } catch (error) {
+    throw error instanceof SourceError ? refuseAt('file', error.message) : error
+  }
 }
 
 async function shortenLines(
@@ -227,7 +235,7 @@ function bulkCsv(items: readonly BulkItem[]): string {
     .map(({ place, text, view }) =>
       csvLine(['', '', text, '', '', `failed (${place}): ${view.error}`]),
     )
-  return [CSV_HEAD, ...failed, ...items.filter(isOk).map(okLine)].join('')
+  return [BYTE_ORDER_MARK, CSV_HEAD, ...failed, ...items.filter(isOk).map(okLine)].join('')
 }
 
 /** Failed lines first, then new links with their passcodes, then links that already existed. */

@@ -7,7 +7,7 @@ import { isCreated, OUTCOMES } from '../../import/outcomes.ts'
 import { countRows, type Summary } from '../../import/plan.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { CSV_TYPE } from '../../lib/csv.ts'
+import { BYTE_ORDER_MARK, CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html, visible } from '../../lib/html.ts'
 import { EXPORT_BYTES } from '../../links/export.ts'
 import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts'
@@ -38,7 +38,7 @@ export const importPages = signedInPages(
       if (!job?.summary) throw new AppError('page_not_found')
       const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
-      const body = await generatedBody(textOf(job.report, 'utf-8'), hold)
+      const body = await generatedBody(reportFile(job), hold)
       return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
     },
     'GET /app/links/import/export/:format': async ({ deps, user, params }) => {
@@ -54,6 +54,11 @@ export const importPages = signedInPages(
   },
   { bulk: 'file' },
 )
+
+async function* reportFile({ report }: ImportJob): AsyncGenerator<string, void> {
+  yield BYTE_ORDER_MARK
+  yield* textOf(report, 'utf-8')
+}
 
 const PASSWORDS = {
   pause: 'Import them paused',

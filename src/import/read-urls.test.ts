@@ -3,13 +3,13 @@ import { parse } from 'csv-parse/sync'
 import * as fc from 'fast-check'
 import { emptyLines, oneCharacterCsv, separatorsCsv } from '../../test/abuse/bodies.ts'
 import { csvLine } from '../lib/csv.ts'
-import { linesOf, parseUrlFile } from './csv.ts'
+import { linesOf, readUrls } from './read-urls.ts'
+import { SourceError } from './source.ts'
 
 const fileOf = (content: string | Uint8Array<ArrayBuffer>) => new Blob([content])
 
 const urlsOf = async (text: string | Uint8Array<ArrayBuffer>) => {
-  const parsed = await parseUrlFile(fileOf(text), 1000)
-  if ('problem' in parsed) throw new Error(parsed.problem)
+  const parsed = await readUrls(fileOf(text), 1000)
   return parsed.map(({ line, text: url, problem }) => (problem ? [line, 'unclear'] : [line, url]))
 }
 
@@ -93,6 +93,54 @@ test('a file in UTF-16 is read by its mark', async () => {
   expect(await urlsOf(text.swap16())).toEqual([[2, 'https://ü.example/']])
 })
 
+const latin1 = (text: string) => Buffer.from(text, 'latin1')
+
+const encoded: [name: string, file: Uint8Array<ArrayBuffer> | string, url: string][] = [
+  ['Windows-1252', latin1('url\nhttps://e.com/\xfc\x80\x92\x96\n'), 'https://e.com/ü€’–'],
+  ['Windows-1252, in the host', latin1('url\nhttps://\xfc.example/\n'), 'https://ü.example/'],
+  [
+    'UTF-8 with one sign at its end',
+    `url\n${'\n'.repeat(70_000)}https://e.com/ü\n`,
+    'https://e.com/ü',
+  ],
+  ['UTF-8 with U+FFFD itself', 'url\nhttps://e.com/\ufffd\n', 'https://e.com/\ufffd'],
+]
+test.each(encoded)('a file in %s keeps its signs', async (_, content, url) => {
+  expect((await urlsOf(content)).map(([, text]) => text)).toEqual([url])
+})
+
+const undecodable: [name: string, file: Uint8Array<ArrayBuffer>][] = [
+  ['of UTF-8', Buffer.concat([Buffer.from('\ufeffurl\nhttps://e.com/'), latin1('\xfc\n')])],
+  ['of UTF-16', Buffer.from('\ufeffurl\nhttps://e.com/\ud800x\n', 'utf16le')],
+  ['of UTF-16, cut off', Buffer.from('\ufeffurl\nhttps://e.com/x', 'utf16le').subarray(0, -1)],
+]
+test.each(undecodable)('a file with the mark %s that is none is refused', async (_, content) => {
+  await expect(readUrls(fileOf(content), 9)).rejects.toThrow(SourceError)
+})
+
+const separated: [first: string, sign: string][] = [
+  ['sep=;', ';'],
+  ['sep=,', ','],
+  ['"sep=;"', ';'],
+  ['sep=\t', '\t'],
+  ['SEP=|', '|'],
+  ['sep=;;', ';'],
+]
+test.each(separated)('the line %j names the separator, and is no row', async (first, sign) => {
+  const row = (...cells: string[]) => `${cells.join(sign)}\r\n`
+  const url = 'https://example.com/s2'
+  for (const more of [[], ['A'], ['A', 'B']]) {
+    const names = more.map((_, i) => `x${i}`)
+    expect(await urlsOf(`${first}\r\n${row(...names, 'url')}${row(...more, url)}`)).toEqual([
+      [3, url],
+    ])
+    expect(await urlsOf(`${first}\r\n${row('url', ...names)}${row(url, ...more)}`)).toEqual([
+      [3, url],
+    ])
+  }
+  expect(await urlsOf(`${first}\n${url}\n`)).toEqual([[2, url]])
+})
+
 const unclear = [
   { name: 'no names and a comma without quotes', text: `http://b.example\n${A}\n`, line: 2 },
   { name: 'more columns than names', text: `x,url\ny,${A}\n`, line: 2 },
@@ -100,8 +148,7 @@ const unclear = [
 test.each(unclear)(
   'a URL is never cut at a comma: with $name its line is refused whole',
   async ({ text, line }) => {
-    const parsed = await parseUrlFile(fileOf(text), 1000)
-    if ('problem' in parsed) throw new Error(parsed.problem)
+    const parsed = await readUrls(fileOf(text), 1000)
     const found = parsed.find((one) => one.line === line)
     expect(found?.problem).toBeString()
     expect(found?.text).toContain(A)
@@ -113,9 +160,9 @@ const broken = [
   { name: 'an endless line', text: `url\n"${'x'.repeat(100_000)}"\n`, says: 'too long' },
 ]
 test.each(broken)('a file with $name is refused with the reason', async ({ text, says }) => {
-  expect(await parseUrlFile(fileOf(text), 1000)).toEqual({
-    problem: expect.stringContaining(says),
-  })
+  const refusal = await readUrls(fileOf(text), 1000).catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(SourceError)
+  expect((refusal as Error).message).toContain(says)
 })
 
 const long = 8 * 1024 * 1024
@@ -125,9 +172,11 @@ const hostile = [
 ]
 test.each(hostile)('a file of $name is parsed up to the limit alone', async ({ file, lines }) => {
   using decoded = spyOn(TextDecoder.prototype, 'decode')
-  const parsed = await parseUrlFile(fileOf(file), 101)
-  expect('problem' in parsed ? parsed.problem : parsed.length).toBe(lines)
-  const bytes = decoded.mock.calls.reduce((sum, [part]) => sum + (part?.byteLength ?? 0), 0)
+  expect(await readUrls(fileOf(file), 101)).toHaveLength(lines)
+  // The whole file is looked through for its encoding, by a decoder that keeps nothing.
+  const bytes = decoded.mock.calls
+    .filter((_, i) => !(decoded.mock.contexts[i] as TextDecoder).fatal)
+    .reduce((sum, [part]) => sum + (part?.byteLength ?? 0), 0)
   expect(bytes).toBeLessThan(file.length)
   if (file.length === long) expect(bytes).toBeLessThan(256 * 1024)
 })
@@ -141,7 +190,7 @@ test('pasted text is split up to the limit alone, and a line no longer than any 
 test('a file of any length is parsed up to any number of lines', async () => {
   for (const lines of [1, 99, 100, 101, 150, 500, 5000, 50_000]) {
     for (const most of [1, 50, 101, 1001]) {
-      const parsed = await parseUrlFile(fileOf('http://a.example\n'.repeat(lines)), most)
+      const parsed = await readUrls(fileOf('http://a.example\n'.repeat(lines)), most)
       expect(parsed).toHaveLength(Math.min(lines, most))
     }
   }
