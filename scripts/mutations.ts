@@ -35,18 +35,6 @@ export const MUTATIONS: readonly Mutation[] = [
     env: { POWER_LOSS_ROUNDS: '1', POWER_LOSS_TORN_DISKS: '0' },
   },
   {
-    name: 'hash-known-codes-only',
-    edits: [
-      [
-        'src/links/update.ts',
-        `const presented = deps.hasher.hash('passcode', passcode)`,
-        `const presented = link?.code === known ? deps.hasher.hash('passcode', passcode) : NO_HASH`,
-      ],
-    ],
-    test: 'test/e2e/timing-403.test.ts',
-    title: 'asks the database once and hashes once',
-  },
-  {
     name: 'position-in-another-transaction',
     edits: [['src/hits/store.ts', 'advance(end)', 'queueMicrotask(() =>     advance(end))']],
     test: 'src/hits/hits.test.ts',

@@ -59,14 +59,13 @@ export async function list(
 /** Reads of one row, on the control thread's own connection. */
 export class LinkReads {
   readonly #byCode
-  readonly #nearest
+  readonly #secretByCode
   readonly #lastId
 
   constructor(db: Database) {
     this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
-    this.#nearest = db.prepare<SecretLink, [string]>(
-      `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links
-       WHERE code > ? ORDER BY code LIMIT 1`,
+    this.#secretByCode = db.prepare<SecretLink, [Code]>(
+      `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
     )
     this.#lastId = db.prepare<{ id: number | null }, []>('SELECT max(id) AS id FROM links')
   }
@@ -80,18 +79,8 @@ export class LinkReads {
     return this.#byCode.get(code) ?? undefined
   }
 
-  /**
-   * The link of `code`, or else of the next code in use: finding either takes the same time.
-   * Undefined after the last code of all.
-   */
-  findNearest(code: Code): SecretLink | undefined {
-    return this.#nearest.get(justBefore(code)) ?? undefined
+  /** The link with the hash of its passcode. */
+  findSecretByCode(code: Code): SecretLink | undefined {
+    return this.#secretByCode.get(code) ?? undefined
   }
 }
-
-/**
- * A text that sorts between a code and all codes before it, and equals none: SQLite ends its search
- * a few nanoseconds earlier when it meets the text itself, which would reveal that it is there.
- */
-const justBefore = (code: Code): string =>
-  `${code.slice(0, -1)}${String.fromCharCode(code.charCodeAt(code.length - 1) - 1)}~`

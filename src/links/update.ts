@@ -2,7 +2,7 @@ import { hashesEqual } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
-import { type Code, toCode } from '../lib/code.ts'
+import { toCode } from '../lib/code.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type ParsedUrl, type SecretLink } from './link.ts'
 import { getLink, type LinkReads } from './read.ts'
@@ -126,39 +126,25 @@ export function requireOwnedIds(
 
 const notFound = (text: string): AppError => new AppError('code_not_found', text.toUpperCase())
 
-const NO_HASH = new Uint8Array(32)
-/** Looked up if the text cannot be a code, so that the work is the same. */
-const ANY_CODE = 'AAAAAA' as Code
-
 /**
  * The link that an account may change with a passcode. Throws the same `invalid_passcode` for an
- * unknown code, a wrong passcode and another account's code, and does the same work for each, so
- * that the time of the answer does not distinguish them.
+ * unknown code, a wrong passcode and another account's code. The time of the response may tell an
+ * unknown code from a code in use, as `GET /api/lookup` does; it does not depend on the passcode.
  */
 export function authorizeByPasscode(
   deps: Pick<UpdateDeps, 'reads' | 'hasher'>,
   owner: Account,
-  code: string,
+  text: string,
   passcode: string,
 ): SecretLink {
-  const known = toCode(code)
-  // For an unknown code this is another link, whose hash is compared too, so that the work is the
-  // same.
-  const link = deps.reads.findNearest(known ?? ANY_CODE)
+  const code = toCode(text)
+  const link = code && deps.reads.findSecretByCode(code)
   const presented = deps.hasher.hash('passcode', passcode)
-  const matches = hashesEqual(presented, link?.passcodeHash ?? NO_HASH)
-  const isRequested = differenceOf(link?.code ?? '', known ?? '') === 0
-  const isOwn = link?.accountId === owner.id
-  if (!link || !matches || !isRequested || !isOwn || !known) throw invalidPasscode(code)
+  const isAuthorized =
+    link && hashesEqual(presented, link.passcodeHash) && link.accountId === owner.id
+  if (!isAuthorized) throw invalidPasscode(text)
   return link
 }
 
 const invalidPasscode = (code: string): AppError =>
   new AppError('invalid_passcode', code.toUpperCase())
-
-/** 0 for equal texts. The time depends on the length of `asked` only. */
-function differenceOf(found: string, asked: string): number {
-  let difference = found.length ^ asked.length
-  for (let i = 0; i < asked.length; i++) difference |= found.charCodeAt(i) ^ asked.charCodeAt(i)
-  return difference
-}

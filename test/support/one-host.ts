@@ -131,7 +131,7 @@ const LIST: readonly OneHost[] = [
   },
   {
     reason: 'starts and judges a service by itself, or measures times',
-    tests: { model: [], fuzz: [], 'timing-403': [] },
+    tests: { model: [], fuzz: [] },
   },
 ]
 
