@@ -5,9 +5,9 @@ import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
 import { compressed } from './http/compression.ts'
-import { errorResponses } from './http/errors.ts'
-import { refuseUnmatched } from './http/guard.ts'
-import { closingConnections, securityHeaders } from './http/headers.ts'
+import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
+import { refuseUnknownPath, refuseUnmatched } from './http/guard.ts'
+import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from './http/headers.ts'
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
 import { importRoutes } from './import/routes.ts'
@@ -109,20 +109,23 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
 
 /** Every endpoint of the public port. */
 function routes(service: Service) {
-  const { config, dashboard, metrics, health } = service
+  const { config, dashboard, health } = service
   const follow = redirectFollower(service)
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
   })
-    .headers(securityHeaders(config.baseUrl))
+    .headers(publicHeaders(config.baseUrl))
     .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
+    .use(datedHeads())
     .use(
       errorResponses({
         ...service,
-        answerUnmatched: (request, path) => answerAlias(service, follow, { request, path }),
-        refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
+        answerUnmatched: (unmatched): Response =>
+          mayBeAlias(service, unmatched)
+            ? answerShortLink(follow, unmatched)
+            : refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
           isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
       }),
@@ -141,13 +144,20 @@ function routes(service: Service) {
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
-    .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
+    .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
   service.aliasRules.reserve(http.routes)
   return http
 }
+
+const localMetricsRoutes = (service: Service) =>
+  metricsRoutes({
+    ...service,
+    admits: isLocal,
+    refuse: (context) => refuseUnknownPath(service, context, { duringMaintenance: true }),
+  })
 
 function redirectFollower(service: Service) {
   const { config, redirects } = service
@@ -159,25 +169,28 @@ function redirectFollower(service: Service) {
   })
 }
 
-/** The response of an alias with several segments, for which there is no route. */
-function answerAlias(
-  { aliases }: Service,
+/** Whether a path of several segments may be an alias: there is no route for those. */
+const mayBeAlias = ({ aliasRules }: Service, { request, path }: UnmatchedRequest): boolean =>
+  /^(GET|HEAD)$/.test(request.method) && !aliasRules.isReserved(path.slice(1))
+
+/** A path that is no alias is answered and charged like an unknown code. */
+function answerShortLink(
   follow: ReturnType<typeof redirectFollower>,
-  { request, path }: { request: Request; path: string },
-): Response | undefined {
-  if (!/^(GET|HEAD)$/.test(request.method)) return undefined
-  const text = decodePath(path.slice(1))
-  const isAlias = text !== undefined && aliases.find(text) !== undefined
-  return isAlias ? toResponse(follow(text, request)) : undefined
+  { request, path }: UnmatchedRequest,
+): Response {
+  const text = path.slice(1)
+  return toResponse(follow(decodePath(text) ?? text, request))
 }
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */
 function operatorRoutes(service: Service): Elysia {
   const { metrics, health } = service
   const operators = new Elysia({ serve: { idleTimeout: 30, reusePort: false } })
-    .use(errorResponses({ ...service, refuseUnmatched: refuseUnknown }))
+    .headers(DEFAULT_HEADERS)
+    .use(datedHeads())
+    .use(errorResponses({ ...service, answerUnmatched: refuseUnknown }))
     .use(probeRoutes({ health, admits: () => true }))
-    .use(metricsRoutes({ metrics, admits: () => true }))
+    .use(metricsRoutes({ metrics, admits: () => true, refuse: refuseUnknown }))
   return operators as unknown as Elysia
 }
 

@@ -27,6 +27,12 @@ export const peerOf = (request: Request): string => peers.get(request) ?? ''
 export const clientOf = (address: ClientAddress, request: Request): Client =>
   address.resolve(address.parsePeer(peerOf(request)), request.headers)
 
+/** Requests for short links, also for aliases of several segments, which have no route. */
+const shortLinks = new WeakSet<Request>()
+
+export const markShortLink = (request: Request): void => void shortLinks.add(request)
+export const isShortLink = (request: Request): boolean => shortLinks.has(request)
+
 export const REQUEST_ID = 'x-request-id'
 
 /**

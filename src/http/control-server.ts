@@ -1,6 +1,7 @@
 import { PassedPeers } from '../hot/passed-peers.ts'
 import type { Log } from '../lib/log.ts'
 import { setPeer } from './context.ts'
+import { DEFAULT_HEADERS } from './headers.ts'
 
 /** A client that sends nothing for longer, or takes longer for one request, is disconnected. */
 const IDLE_TIMEOUT_SECONDS = 30
@@ -35,7 +36,7 @@ export class ControlServer {
       },
       error: (cause) => {
         log.error('request.failed', { path: 'passed on' }, cause)
-        return new Response(null, { status: 500 })
+        return new Response(null, { status: 500, headers: DEFAULT_HEADERS })
       },
     })
   }
@@ -58,7 +59,7 @@ const hostLength = ({ headers }: Request): number => headers.get('host')?.length
 
 const invalidHost = (): Response => {
   const error = `Invalid Host: must have at most ${HOST_MAX_LENGTH} characters`
-  return Response.json({ error }, { status: 400 })
+  return Response.json({ error }, { status: 400, headers: DEFAULT_HEADERS })
 }
 
 const pathOf = (url: string): string => url.split('?', 1)[0] as string

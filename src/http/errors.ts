@@ -19,9 +19,8 @@ interface Failure {
 
 interface ErrorDeps {
   log: Log
-  /** The response to a request without a route, if it has one. */
-  answerUnmatched?: (request: Request, path: string) => Response | undefined
-  refuseUnmatched: (unmatched: UnmatchedRequest) => never
+  /** The response to a request without a route, if it is not refused. */
+  answerUnmatched: (unmatched: UnmatchedRequest) => Response
   /** The page for a failure under a path that has pages; undefined for JSON. */
   findPage?: (failure: Failure) => Response | undefined
 }
@@ -34,22 +33,27 @@ export const errorResponses = (deps: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError(
     { as: 'global' },
     ({ error, code, path, request, set: sent }) => {
-      const { log, answerUnmatched, refuseUnmatched, findPage } = deps
+      const { log, answerUnmatched, findPage } = deps
       const set = sent as ResponseState & { status?: number }
       const { headers } = set
-      const answer = code === 'NOT_FOUND' ? answerUnmatched?.(request, path) : undefined
-      if (answer) {
-        set.status = answer.status
-        return answer
+      let thrown: unknown = error
+      if (code === 'NOT_FOUND') {
+        try {
+          const answer = answerUnmatched({ request, path, set })
+          set.status = answer.status
+          return answer
+        } catch (refused) {
+          thrown = refused
+        }
       }
-      const refusal = toRefusal(
-        code === 'NOT_FOUND' ? thrownBy(() => refuseUnmatched({ request, path, set })) : error,
-      )
+      const refusal = toRefusal(thrown)
       headers[REQUEST_ID] ??= newRequestId()
+      // The handler may have set that of its own response before it failed.
+      headers['cache-control'] = 'no-store'
       const requestId = String(headers[REQUEST_ID])
       if (refusal.code === 'internal') {
         const fields = { request_id: requestId, method: request.method, path: logPath(path) }
-        log.error('request.failed', fields, error)
+        log.error('request.failed', fields, thrown)
       }
       const page = findPage?.({ refusal, requestId, request, path })
       if (page) {
@@ -64,14 +68,6 @@ export const errorResponses = (deps: ErrorDeps) =>
         : { error: refusal.message }
     },
   )
-
-function thrownBy(run: () => never): unknown {
-  try {
-    return run()
-  } catch (error) {
-    return error
-  }
-}
 
 const toRefusal = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('internal')

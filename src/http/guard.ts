@@ -86,9 +86,20 @@ export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void
   throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
 }
 
+/** Charges the request like one for an unknown code. */
+export function refuseUnknownPath(
+  deps: GuardDeps,
+  context: RequestContext,
+  { duringMaintenance }: { duringMaintenance: boolean },
+): never {
+  admit(deps, context, { budget: 'read', duringMaintenance })
+  throw new AppError('path_not_found')
+}
+
 /**
  * Refuses a path without a route for this method. A path of the API that has another method is
- * charged to that method's budget, and `Allow` lists its methods.
+ * charged to that method's budget, and `Allow` lists its methods; all other paths are charged as
+ * reads.
  */
 export function refuseUnmatched(
   deps: GuardDeps,
@@ -96,13 +107,14 @@ export function refuseUnmatched(
   { request, path, set }: UnmatchedRequest,
 ): never {
   const allowed = methodsOf(routes, path)
-  if (allowed.length === 0) {
-    if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
-    throw new AppError('path_not_found')
-  }
-  if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
+  const duringMaintenance = !path.startsWith('/api/')
+  if (allowed.length === 0) refuseUnknownPath(deps, { request, set }, { duringMaintenance })
+  if (/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
+    // Successful requests for most of these paths have no `X-RateLimit-*` either.
+    const budget = deps.limiter.take('read', undefined, clientOf(deps.address, request))
+    if (!budget.allowed) throw rateLimited(budget)
+  } else {
     const budget = allowed.includes('POST') ? 'write' : 'read'
-    const duringMaintenance = !path.startsWith('/api/')
     admit(deps, { request, set }, { budget, duringMaintenance })
   }
   throw new AppError('method_not_allowed', request.method, {

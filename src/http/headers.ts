@@ -1,16 +1,32 @@
 import { Elysia } from 'elysia'
 
 /**
- * Headers of every response. The code of redirects sets only the first of them.
+ * Headers of every response; those of redirects are in redirect/responses.ts. A shared cache may
+ * store a response without `Cache-Control` and send it to other callers, even one that depends on
+ * the API key (RFC 9111, section 3). Responses that may be stored replace the default.
+ */
+export const DEFAULT_HEADERS: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+}
+
+/**
+ * `DEFAULT_HEADERS`, and those of the public address.
  *
  * `Strict-Transport-Security` makes browsers use https for this host for a year, so only a service
  * whose `BASE_URL` is https sends it: with pages, which take passwords, and with the API, which
  * takes keys. It does not cover subdomains, because they may belong to other services.
  */
-export const securityHeaders = (baseUrl: string): Record<string, string> => ({
-  'x-content-type-options': 'nosniff',
+export const publicHeaders = (baseUrl: string): Record<string, string> => ({
+  ...DEFAULT_HEADERS,
   ...(baseUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
 })
+
+/** Bun's server adds `Date` to all responses but those to HEAD. Must be used before the routes. */
+export const datedHeads = () =>
+  new Elysia({ name: 'http.dates' }).onRequest(({ request, set }) => {
+    if (request.method === 'HEAD') set.headers.date = new Date().toUTCString()
+  })
 
 interface ClosingDeps {
   health: { readonly isStopping: boolean }

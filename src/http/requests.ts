@@ -3,7 +3,7 @@ import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
-import { clientOf, REQUEST_ID } from './context.ts'
+import { clientOf, isShortLink, REQUEST_ID } from './context.ts'
 
 /** Number of responses with the same route, method and status. */
 interface RequestCount {
@@ -92,12 +92,12 @@ export const observeRequests = ({ tally, monotonic, address, log, logs }: Observ
         const response = responseValue instanceof Response ? responseValue : undefined
         const status = response?.status ?? Number(set.status ?? 200)
         const ms = monotonic() - start.at
-        const isRedirect = route === REDIRECT
+        const isRedirect = isShortLink(request)
         if (!isRedirect) tally.add(route || UNMATCHED, method, status, ms / 1000)
         if (logs === 'none' || (isRedirect && logs === 'api')) return
         log.info('request', {
           method,
-          route: route || UNMATCHED,
+          route: isRedirect ? REDIRECT : route || UNMATCHED,
           status,
           ms: Math.round(ms * 10) / 10,
           request_id: response?.headers.get(REQUEST_ID) ?? set.headers[REQUEST_ID],

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 import { type Client, clientNetwork } from '../hot/client-address.ts'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
+import { crossOriginReads } from '../http/cors.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
@@ -43,6 +44,7 @@ const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 
 export const qrApiRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.api', prefix: '/api' })
+    .use(crossOriginReads(deps, ['/qr/:code', '/qr-image/:code']))
     .use(publicly(deps, { budget: 'read' }))
     .get(
       '/qr/:code',
@@ -126,11 +128,14 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
 export const qrFileRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.files' }).get('/cdn/qr/:file', async ({ params, request, set }) => {
     const { file } = params
-    if (!file.endsWith('.png')) throw new AppError('path_not_found')
-    const name = file.slice(0, -'.png'.length)
     // Copied, because other requests arrive during the wait.
     const client = clientOf(deps.address, request)
     const caller = { client, set: set as ResponseState }
+    if (!file.endsWith('.png')) {
+      spendRead(deps, caller)
+      throw new AppError('path_not_found')
+    }
+    const name = file.slice(0, -'.png'.length)
     let image = await deps.images.find(getFileCode(deps, name, caller))
     if (!image) {
       spendRead(deps, caller)

@@ -32,6 +32,8 @@ export class ControlLink {
   readonly #owner: LinkOwner
   readonly #out = new Outgoing<ControlLink>(undefined)
   #isEnded = false
+  /** Nothing was received since the last bytes were sent. */
+  #isResponseNext = false
   /** Of the row with the client's address. */
   #row: { port: number; token: number } | undefined
 
@@ -46,6 +48,7 @@ export class ControlLink {
   }
 
   send(bytes: Buffer): void {
+    this.#isResponseNext = true
     this.#out.send(bytes)
   }
 
@@ -88,7 +91,9 @@ export class ControlLink {
   }
 
   receive(bytes: Buffer): void {
-    this.#owner.receiveResponse(this, bytes)
+    const isStart = this.#isResponseNext
+    this.#isResponseNext = false
+    this.#owner.receiveResponse(this, isStart ? uncached(bytes) : bytes)
   }
 
   drain(): void {
@@ -100,6 +105,22 @@ export class ControlLink {
     if (row) setTimeout(() => this.#context.peers.clear(row.port, row.token), ROW_LIFE_MS)
     this.#owner.closeLink(this)
   }
+}
+
+const BARE = /^HTTP\/1\.1 [45]\d\d [A-Za-z ]+\r\n(?=Connection: close\r\n\r\n$)/
+const BARE_MAX = 128
+const NO_STORE = Buffer.from('Cache-Control: no-store\r\n')
+
+/**
+ * Bun refuses a request that it cannot parse (400, 431, 505) without any header but `Connection`. A
+ * cache that stored such a refusal would send it to other callers.
+ */
+function uncached(bytes: Buffer): Buffer {
+  if (bytes.length > BARE_MAX) return bytes
+  const line = BARE.exec(bytes.toString('latin1'))?.[0]
+  if (line === undefined) return bytes
+  const { length } = line
+  return Buffer.concat([bytes.subarray(0, length), NO_STORE, bytes.subarray(length)])
 }
 
 const LINK_EVENTS: Bun.SocketHandler<ControlLink> = {

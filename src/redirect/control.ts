@@ -2,7 +2,7 @@ import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { VisitRecorder } from '../hot/visit-ring.ts'
-import { clientOf } from '../http/context.ts'
+import { clientOf, markShortLink } from '../http/context.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { Code } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
@@ -38,6 +38,7 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
 
   return (text, request) => {
     const { headers, method } = request
+    markShortLink(request)
     const client = clientOf(address, request)
     let account: Account | undefined
     try {

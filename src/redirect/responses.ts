@@ -5,6 +5,7 @@ import type { LinkRules } from '../links/destination.ts'
 import {
   isNavigation,
   redirectNavigation,
+  VARY,
   type VisitorProblem,
   visitorPage,
 } from './visitor-page.ts'
@@ -28,6 +29,8 @@ const json = (status: number, view: object): Answer => ({
   headers: {
     'Content-Type': 'application/json;charset=utf-8',
     'X-Content-Type-Options': 'nosniff',
+    // The code may be created, or the link resumed, at any time.
+    'Cache-Control': 'no-store',
   },
   body: JSON.stringify(view),
 })
@@ -64,6 +67,7 @@ export class Answers {
   refuse(code: Refusal, detail: string, { budget, headers }: Refused): Answer {
     const { status, message } = REFUSALS[code]
     const answer = this.#page(code, headers) ?? json(status, { error: message(detail) })
+    answer.headers.Vary = VARY
     if (code === 'rate_limited') answer.headers['Retry-After'] = detail
     this.#describe(answer.headers, budget)
     return answer
@@ -75,6 +79,7 @@ export class Answers {
     const answer = isNavigation(headers)
       ? visitorPage('internal', headers)
       : internalError(requestId)
+    answer.headers.Vary = VARY
     this.#describe(answer.headers, budget, requestId)
     return { answer, requestId }
   }

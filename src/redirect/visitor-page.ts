@@ -19,8 +19,8 @@ const STYLE = [
   '@media(prefers-color-scheme:dark){body{background:#0e1420;color:#e8edf5}}',
 ].join('')
 
-/** Programs get JSON, and visitors a page in their language. */
-const VARY = 'Accept, Accept-Language, Sec-Fetch-Dest'
+/** The headers on which a refusal depends: programs get JSON, visitors a page in their language. */
+export const VARY = 'Accept, Accept-Language, Sec-Fetch-Dest'
 
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
 
@@ -36,7 +36,6 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
   'X-Robots-Tag': 'noindex',
-  Vary: VARY,
   'Cache-Control': 'no-store',
 }
 
@@ -71,7 +70,7 @@ export function visitorPage(problem: VisitorProblem, headers: RequestHeaders) {
 /** In place of a page. Never cached: the code may be created later. */
 export const redirectNavigation = (location: string) => ({
   status: 302,
-  headers: { Location: location, Vary: VARY, 'Cache-Control': 'no-store' },
+  headers: { Location: location, 'Cache-Control': 'no-store' },
   body: '',
 })
 

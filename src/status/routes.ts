@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError, degradedError } from '../errors.ts'
-import { peerOf } from '../http/context.ts'
+import { peerOf, type RequestContext, type ResponseState } from '../http/context.ts'
+import { crossOriginReads } from '../http/cors.ts'
 import { type GuardDeps, publicly } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -27,6 +28,7 @@ type StatusView = z.infer<typeof StatusView>
 
 export const statusRoutes = (deps: StatusDeps) =>
   new Elysia({ name: 'status.api', prefix: '/api' })
+    .use(crossOriginReads(deps, ['/status']))
     .use(publicly(deps, { budget: 'read', reportsState: true }))
     .get('/status', () => status(deps), {
       detail: operation({
@@ -63,15 +65,16 @@ export const probeRoutes = ({ health, admits }: ProbeDeps) =>
 
 interface MetricsRouteDeps {
   metrics: { text(): string }
-  /** Whether this request may read the metrics. Others get the 404 of an unknown path. */
+  /** Whether this request may read the metrics. */
   admits: (request: Request) => boolean
+  /** Refuses all other requests like those for an unknown path. */
+  refuse: (context: RequestContext) => never
 }
 
-export const metricsRoutes = ({ metrics, admits }: MetricsRouteDeps) =>
+export const metricsRoutes = ({ metrics, admits, refuse }: MetricsRouteDeps) =>
   new Elysia({ name: 'status.metrics', prefix: '/-' }).get('/metrics', ({ request, set }) => {
-    if (!admits(request)) throw new AppError('path_not_found')
+    if (!admits(request)) refuse({ request, set: set as ResponseState })
     set.headers['content-type'] = EXPOSITION_TYPE
-    set.headers['cache-control'] = 'no-store'
     return metrics.text()
   })
 

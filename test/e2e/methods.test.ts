@@ -9,12 +9,16 @@ import { rawRequest } from '../support/raw-http.ts'
 
 const NOT_ALLOWED = { error: expect.stringMatching(/^Method not allowed/) }
 
+const PREFLIGHTED = ['/api/lookup/{code}', '/api/qr/{code}', '/api/qr-image/{code}', '/api/status']
 const NOT_CHARGED = ['/docs', '/docs/json', '/-/live', '/-/ready', '/cdn/qr/{code}.png']
 /** The methods of each path, and the budget that another method is charged to. */
 const PATHS = [
   ...[...Map.groupBy(ALL, ({ path }) => path)].map(([path, endpoints]) => ({
     path,
-    methods: endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+    methods: [
+      ...endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+      ...(PREFLIGHTED.includes(path) ? ['OPTIONS'] : []),
+    ],
     limit: endpoints.some(({ budget }) => budget === 'read') ? '300' : '60',
   })),
   ...NOT_CHARGED.map((path) => ({ path, methods: ['GET', 'HEAD'], limit: null })),
@@ -60,13 +64,12 @@ test('a method that HTTP has and fetch has not is refused as well', async () => 
 test('an unknown path is 404 in JSON, for any method', async () => {
   await using app = await testApp()
   const paths = [
-    '/nothing/here',
     '/api/nothing',
     '/api/lookup',
     '/api/lookup/ABCDEF/more',
     '/api/shorten/more',
     '/api/v1/shorten',
-    '/ABCDEF/more',
+    '/.well-known/security.txt',
     '/-/nothing',
     '/cdn/nothing',
     '/docs/nothing',
@@ -80,6 +83,50 @@ test('an unknown path is 404 in JSON, for any method', async () => {
       expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/)
     }
   }
+})
+
+test('a path of several segments is an unknown short link', async () => {
+  await using app = await testApp()
+  await app.claim('SPRING26')
+  const html = { accept: 'text/html' }
+  for (const path of ['/a/b', '/a/b/', '/SPRING26/x', '/SPRING26//', '/%2e%61/%zz']) {
+    const program = await app.call('GET', path)
+    expect([path, program.status, program.body]).toEqual([
+      path,
+      404,
+      { error: expect.stringMatching(/^Code not found: /) },
+    ])
+    expect(program.headers.get('vary')).toContain('Accept')
+    const browser = await app.call('GET', path, { headers: html })
+    expect([path, browser.status]).toEqual([path, 404])
+    expect(browser.headers.get('content-type')).toBe('text/html;charset=utf-8')
+    expect(browser.text).toContain('<h1>This link does not exist</h1>')
+    expect((await app.call('HEAD', path)).status).toBe(404)
+    expect(await app.call('POST', path)).toMatchObject({
+      status: 404,
+      body: { error: 'Not found' },
+    })
+  }
+  // fetch would send one slash.
+  const slashes = await rawRequest(app.url, ['GET //SPRING26 HTTP/1.1'])
+  expect([slashes.status, JSON.parse(slashes.text).error]).toEqual([
+    404,
+    'Code not found: /SPRING26',
+  ])
+})
+
+test('no unknown path can be tried without a limit', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '2' } })
+  const paths = ['/a/b', '/no/such', '/app/nope', '/api/nope', '/docs/nope', '/-/nope', '/qr/a/b']
+  const files = ['/cdn/nope', '/cdn/qr/nope.txt', '/.well-known/nope']
+  for (const [n, path] of [...paths, ...files].entries()) {
+    const from = `198.51.100.${n + 1}`
+    const statuses = []
+    for (let i = 0; i < 3; i++) statuses.push((await app.call('GET', path, { from })).status)
+    expect([path, statuses]).toEqual([path, [404, 404, 429]])
+  }
+  const other = await app.call('POST', '/no/such', { from: '198.51.100.1' })
+  expect(other.status).toBe(429)
 })
 
 test('a path of one segment stands in the place of a code, whatever it is', async () => {

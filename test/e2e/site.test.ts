@@ -50,7 +50,14 @@ test('these paths use up nothing of a visitor’s limit', async () => {
 test('with NOT_FOUND_URL a browser that opens an unknown or reserved code is redirected', async () => {
   await using app = await testApp({ env: { NOT_FOUND_URL } })
   await app.reserve('RESERVED26')
-  for (const path of ['/NOSUCH26', '/RESERVED26', '/not-a-code', '/NOSUCH26/']) {
+  for (const path of [
+    '/NOSUCH26',
+    '/RESERVED26',
+    '/not-a-code',
+    '/NOSUCH26/',
+    '/a/b',
+    '//NOSUCH26',
+  ]) {
     const { status, headers, text } = await app.call('GET', path, { headers: BROWSER })
     expect({ path, status, location: headers.get('location') }).toEqual({
       path,
