@@ -1,12 +1,12 @@
 import { Elysia } from 'elysia'
 import { type GuardDeps, publicly } from './guard.ts'
-import { EVERY_HEADER } from './operation.ts'
+import { OWN_HEADERS } from './operation.ts'
 
 /** Pages of any origin may read the response, but not with cookies. */
 const ANY_ORIGIN = {
   'access-control-allow-origin': '*',
   // Scripts see no other header than these and a few standard ones.
-  'access-control-expose-headers': [...EVERY_HEADER, 'Retry-After'].join(', '),
+  'access-control-expose-headers': [...OWN_HEADERS, 'Retry-After'].join(', '),
 }
 
 const METHODS = 'GET, HEAD'

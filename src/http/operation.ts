@@ -212,7 +212,10 @@ function oneValue(forms: readonly JsonSchema[]): JsonSchema {
 export const headerRefs = (names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-export const EVERY_HEADER = [...RATE_HEADERS, 'X-Request-Id'] as const
+/** Headers of every response of the API that HTTP does not define. */
+export const OWN_HEADERS = [...RATE_HEADERS, 'X-Request-Id'] as const
+
+export const EVERY_HEADER = [...OWN_HEADERS, 'Cache-Control'] as const
 
 function answerOf({ description, view, binary, headers = {} }: Answer, named: NamedSchemas) {
   return {

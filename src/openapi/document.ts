@@ -66,6 +66,10 @@ const headers = {
     schema: count,
   },
   'X-Request-Id': { description: 'Identifies the request, also in the log.', schema: text },
+  'Cache-Control': {
+    description: '`no-store` unless caches may store the response.',
+    schema: text,
+  },
   'Retry-After': { description: 'Seconds to wait.', schema: { ...count, minimum: 1 } },
 }
 

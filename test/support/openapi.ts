@@ -42,6 +42,8 @@ const PLAIN_HEADERS = [
   'connection',
   'transfer-encoding',
   'vary',
+  'access-control-allow-origin',
+  'access-control-expose-headers',
   'x-content-type-options',
 ]
 
