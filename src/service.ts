@@ -46,6 +46,7 @@ import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation, ModerationReads } from './moderation/moderation.ts'
 import { imageFolder } from './qr/files.ts'
 import { QrImages } from './qr/images.ts'
+import type { ReadabilityChecks } from './qr/readability.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { QrStore } from './qr/store.ts'
@@ -328,10 +329,13 @@ interface LinkParts {
 }
 
 /** Links, their images and their hits. */
-function openLinks({ config, outside, log, folder }: Base, { front, storage, guards }: LinkParts) {
+function openLinks(
+  { config, outside, log, folder, start }: Base,
+  { front, storage, guards }: LinkParts,
+) {
   const { db, writer, reader, qr } = storage
   const { versions, redirects, blocklist } = front
-  const { accounts, unsent } = guards
+  const { accounts } = guards
   const { monotonic } = outside
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
@@ -343,6 +347,7 @@ function openLinks({ config, outside, log, folder }: Base, { front, storage, gua
   const qrStore = new QrStore(db)
   const images = new QrImages({
     renderer: qr,
+    startChecks: () => start.once<ReadabilityChecks>('logos', {}),
     dir: imageFolder(config.dataDir),
     addresses,
     reads,
@@ -354,7 +359,6 @@ function openLinks({ config, outside, log, folder }: Base, { front, storage, gua
   const properties = new PropertyReads(db)
   const hitLimits = new HitLimits(hits)
   const effects = new LinkEffects({ versions, codes, hitLimits, images, indexer })
-  const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
     addresses,
     reads,
@@ -370,7 +374,7 @@ function openLinks({ config, outside, log, folder }: Base, { front, storage, gua
     indexer,
     hits,
     links: new LinkWriter({ writer, effects }),
-    pages: new LinkPages(reader, { requireRoom }),
+    pages: new LinkPages(reader),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     moderation: new Moderation({ reads: new ModerationReads(db), writer, effects }),
   }

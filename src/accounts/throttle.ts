@@ -30,6 +30,8 @@ const ALLOWANCES = {
   registration: { burst: 5, everyMs: 10 * MINUTE },
   /** The same from one network, whose addresses cost nothing. */
   registrationNetwork: { burst: 20, everyMs: 10 * MINUTE },
+  /** Searches for a code in logos and presets of one account: each takes up to a second of CPU. */
+  qrSearch: { burst: 10, everyMs: 12 * SECOND },
 } satisfies Record<string, Allowance>
 
 /** `registrations`: new accounts of the whole service. */

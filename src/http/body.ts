@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { release } from '../lib/release.ts'
-import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
+import { type Hold, type Owner, SharedBudget } from '../limits/shared-budget.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -12,16 +12,11 @@ export const SMALL_BODY_MAX = 64 * KIB
 /** No plan's limit is higher. The largest batch of Pro is 23.5 MiB. */
 export const LARGE_BODY_MAX = 32 * MIB
 
-/** Bytes of bodies in flight on all connections. Large bodies leave room for small ones. */
-const SMALL_TOTAL_MAX = 16 * MIB
-const LARGE_TOTAL_MAX = 48 * MIB
-/** Small bodies of one owner in flight: 64 of the largest. */
-const SMALL_SHARE_MAX = 4 * MIB
-/** Large bodies of one owner in flight. */
-const LARGE_BODIES_EACH = 4
+/** Bytes over `SMALL_BODY_MAX` of all bodies together. */
+const TOTAL_MAX = 48 * MIB
 
 export interface BodyLimits {
-  /** The body counts against this owner's share of the bodies in flight. */
+  /** The body counts as this owner's. */
   owner: Owner
   bytesMax: number
 }
@@ -29,54 +24,61 @@ export interface BodyLimits {
 /** Bytes that count as in flight until this is disposed, which frees their memory. */
 export interface ReceivedBody extends Disposable {
   bytes: Uint8Array
+  /** For work that waits with the bytes. Throws `overloaded` if others need their memory. */
+  requireHeld(): void
 }
 
-/** Reads request bodies, and limits how many bytes of them are in memory at once. */
+/**
+ * Reads request bodies. The first `SMALL_BODY_MAX` bytes of each need no room: the limits of
+ * connections bound their memory (decision 025).
+ */
 export class RequestBodies {
-  readonly #small = new ByteBudget(SMALL_TOTAL_MAX)
-  readonly #large = new ByteBudget(LARGE_TOTAL_MAX)
+  readonly #budget = new SharedBudget(TOTAL_MAX)
 
-  /** Bytes of bodies that are being received or processed. */
+  /** Bytes over `SMALL_BODY_MAX` of bodies that are being received or processed. */
   get bytesInFlight(): number {
-    return this.#small.total + this.#large.total
+    return this.#budget.total
   }
 
   /**
-   * Throws AppError: 415 for a compressed body, 413 over `bytesMax`, 503 while too many bytes are
-   * in flight, 400 for an incomplete body.
+   * Throws AppError: 415 for a compressed body, 413 over `bytesMax`, 400 for an incomplete body,
+   * 503 if others need the memory and the owner holds most of it.
    */
-  async read(request: Request, limits: BodyLimits): Promise<ReceivedBody> {
+  async read(request: Request, { owner, bytesMax }: BodyLimits): Promise<ReceivedBody> {
     requireUncompressed(request)
     const declared = declaredLength(request)
-    const expected = declared ?? limits.bytesMax
-    if (expected > limits.bytesMax) throw tooLarge(limits.bytesMax)
-    const hold = this.#holdFor(expected, limits)
+    const expected = declared ?? bytesMax
+    if (expected > bytesMax) throw tooLarge(bytesMax)
+    const isSmall = declared !== undefined && declared <= SMALL_BODY_MAX
+    const reader = isSmall ? undefined : request.body?.getReader()
+    // The pending read then ends.
+    const hold = this.#budget.hold(owner, () => cancel(reader))
     try {
-      const bytes =
-        declared === undefined || declared > SMALL_BODY_MAX
-          ? await readChunks(request, expected, hold)
-          : await readSmall(request, hold)
+      const bytes = isSmall ? await request.bytes() : await readChunks(reader, expected, hold)
       const dispose = () => {
         hold[Symbol.dispose]()
         release(bytes)
       }
-      return { bytes, [Symbol.dispose]: dispose }
+      return { bytes, requireHeld: () => hold.requireHeld(), [Symbol.dispose]: dispose }
     } catch (error) {
       hold[Symbol.dispose]()
+      cancel(reader)
       if (error instanceof AppError) throw error
       // The client disconnected or violated the chunked coding: not an internal error.
       throw new AppError('body_incomplete')
     }
   }
-
-  #holdFor(expected: number, { owner, bytesMax }: BodyLimits): Hold {
-    if (expected <= SMALL_BODY_MAX) {
-      return this.#small.hold({ owner, shareMax: SMALL_SHARE_MAX })
-    }
-    const shareMax = Math.min(LARGE_BODIES_EACH * bytesMax, LARGE_BODY_MAX)
-    return this.#large.hold({ owner, shareMax })
-  }
 }
+
+/** Undefined for a request without a body. */
+type BodyReader =
+  | {
+      read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
+      cancel(): Promise<void>
+    }
+  | undefined
+
+const cancel = (reader: BodyReader): void => void reader?.cancel().catch(() => {})
 
 /** Undefined if it is absent or was sent more than once. */
 export function declaredLength({ headers }: Request): number | undefined {
@@ -99,33 +101,26 @@ function requireUncompressed({ headers }: Request): void {
 }
 
 /**
- * Only bytes that have arrived count: anybody can declare a body and never send it. Until then, the
- * limits of connections bound the memory (decision 025): at most 256 bodies arrive at once.
+ * Counts a body as it arrives: anybody can declare a body and never send it. Each chunk is copied
+ * into one buffer at once: a body sent byte by byte would take gigabytes as separate chunks. Pages
+ * of the buffer that nothing was written to use no memory.
  */
-async function readSmall(request: Request, hold: Hold): Promise<Uint8Array> {
-  const bytes = await request.bytes()
-  hold.take(bytes.byteLength)
-  return bytes
-}
-
-/**
- * Counts a body as it arrives. Each chunk is copied into one buffer at once: a body sent byte by
- * byte would take gigabytes as separate chunks. Pages of the buffer that nothing was written to use
- * no memory.
- */
-async function readChunks(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
+async function readChunks(reader: BodyReader, bytesMax: number, hold: Hold): Promise<Uint8Array> {
   const whole = new Uint8Array(bytesMax)
   let length = 0
   try {
-    for await (const chunk of request.body ?? []) {
+    for (;;) {
+      const { done = true, value: chunk } = (await reader?.read()) ?? {}
+      hold.requireHeld()
+      if (done || !chunk) return whole.subarray(0, length)
       if (length + chunk.byteLength > bytesMax) throw tooLarge(bytesMax)
-      hold.take(chunk.byteLength)
       whole.set(chunk, length)
       length += chunk.byteLength
+      const more = length - SMALL_BODY_MAX - hold.bytes
+      if (more > 0) hold.take(more)
       // Else the stream may still write to the rest of the buffer.
       if (chunk.byteLength === chunk.buffer.byteLength) release(chunk)
     }
-    return whole.subarray(0, length)
   } catch (error) {
     release(whole)
     throw error

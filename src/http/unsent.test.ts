@@ -44,33 +44,47 @@ function bigService() {
   return { unsent, ask, askUnread, [Symbol.asyncDispose]: stop }
 }
 
-test('unread responses fill the share of one account: 503 with Retry-After for it alone', async () => {
-  await using service = bigService()
-  const socket = await service.askUnread(1)
-  const refused = await service.ask('GET', '/big', 1)
-  expect(refused.status).toBe(503)
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-  expect((await service.ask('GET', '/small', 1)).status).toBe(200)
-  const other = await service.ask('GET', '/big', 2)
-  expect(other.status).toBe(200)
-  expect(await other.json()).toBe(BIG)
-  // The result of a write must be sent, whatever its size.
-  const done = await service.ask('POST', '/big', 1)
-  expect(done.status).toBe(201)
-  expect(await done.json()).toBe(BIG)
-  socket.destroy()
-  await eventually('the bytes are given back', () => service.unsent.bytes === 0)
-  expect((await (await service.ask('GET', '/big', 1)).json()) === BIG).toBe(true)
-})
-
-test('many accounts cannot hold more than the total', async () => {
+test('unread responses of few accounts refuse nobody: the oldest of the largest is closed', async () => {
   await using service = bigService()
   const sockets: Socket[] = []
-  for (let account = 1; account <= 5; account++) sockets.push(await service.askUnread(account))
-  expect((await service.ask('GET', '/big', 6)).status).toBe(503)
-  expect(() => service.unsent.requireRoom(1)).not.toThrow()
+  for (const account of [1, 1, 2, 3, 1]) sockets.push(await service.askUnread(account))
+  const [oldest] = sockets as [Socket]
+  const closed = new Promise((resolve) => oldest.on('error', () => {}).once('close', resolve))
+  const [get, small, post] = await Promise.all([
+    service.ask('GET', '/big', 4),
+    service.ask('GET', '/small', 5),
+    service.ask('POST', '/big', 6),
+  ])
+  expect([get.status, small.status, post.status]).toEqual([200, 200, 201])
+  expect(await get.json()).toBe(BIG)
+  expect(await post.json()).toBe(BIG)
+  oldest.resume()
+  await closed
+  expect(service.unsent.bytes).toBeLessThanOrEqual(64 * MIB)
   for (const socket of sockets) socket.destroy()
   await eventually('the bytes are given back', () => service.unsent.bytes === 0)
+})
+
+test('a generated body whose client does not read is closed for one that does, and its source ends', async () => {
+  const unsent = new UnsentResponses()
+  let ended = 0
+  async function* endless() {
+    try {
+      for (;;) yield 'x'.repeat(1000)
+    } finally {
+      ended++
+    }
+  }
+  const bodies: ReadableStream<Uint8Array>[] = []
+  for (let n = 0; n < 33; n++) bodies.push(await unsent.generate(1, endless()))
+  expect(unsent.bytes).toBe(64 * MIB)
+  await expect(new Response(bodies[0]).bytes()).rejects.toThrow('Too much data')
+  const own = await unsent.generate(2, endless())
+  const reader = own.getReader()
+  expect((await reader.read()).value).toHaveLength(1000)
+  expect(ended).toBe(2)
+  await reader.cancel()
+  expect(ended).toBe(3)
 })
 
 test('a response to HEAD is not held', async () => {

@@ -2,7 +2,9 @@ import { LRUCache } from 'lru-cache'
 import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import { csvLine } from '../lib/csv.ts'
+import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
+import { type Hold, SharedBudget } from '../limits/shared-budget.ts'
 import { type ImportDeps, importLines } from './lines.ts'
 import { isFine } from './outcomes.ts'
 import {
@@ -19,6 +21,8 @@ import { SourceError, type SourceFile } from './source.ts'
 /** An import in the dashboard: of one file, checked first. */
 export interface ImportJob {
   file: SourceFile
+  /** Memory of the file and the report. */
+  hold: Hold
   options: ImportOptions
   phase: 'checking' | 'checked' | 'importing' | 'done' | 'failed'
   /** Why it failed, for the user. */
@@ -37,30 +41,35 @@ export interface ImportJob {
 
 /** Time that a file waits for its import, and a report for its download. */
 const KEPT_MS = 60 * 60 * 1000
-const JOBS_MAX = 100
-/** Bytes of all files and reports that wait. */
-const BYTES_MAX = 96 * 1024 * 1024
+const JOBS_MAX = 1000
+/** Bytes of files and reports that wait: those of owners, and those of all others. */
+const BYTES_MAX = 48 * 1024 * 1024
 export const PROBLEMS_MAX = 20
 /** Of a file that an owner has not uploaded: bounds the time of a check, and its report. */
 export const ROWS_MAX = 100_000
-/** Of one process: an import takes time from other requests. */
-const RUNNING_MAX = 3
+/** Checks and imports that run at once, of owners and of all others: further ones wait. */
+const RUNNING_MAX = { owners: 1, others: 2 }
 
 const INTERRUPTED =
   'The import was interrupted. Choose the file again: links that exist already are not changed.'
 
 const TOO_MANY_ROWS = `has more than ${ROWS_MAX.toLocaleString('en')} rows.`
 
+/** Jobs of one kind of accounts: queued by account, and in the memory of this kind. */
+const newPool = (atOnce: number) => ({
+  queue: new FairQueue({ atOnce, places: JOBS_MAX, full: () => new AppError('import_running') }),
+  budget: new SharedBudget(BYTES_MAX),
+})
+
 /** Imports of the dashboard, one for each account. They run in the background. */
 export class ImportJobs {
   readonly #deps: ImportDeps & { log: Log }
   readonly #jobs = new LRUCache<AccountId, ImportJob>({
     max: JOBS_MAX,
-    maxSize: BYTES_MAX,
-    sizeCalculation: ({ file, report }) => file.blob.size + report.size + 1,
     ttl: KEPT_MS,
+    dispose: ({ hold }) => hold[Symbol.dispose](),
   })
-  #running = 0
+  readonly #pools = { owners: newPool(RUNNING_MAX.owners), others: newPool(RUNNING_MAX.others) }
   #isClosed = false
 
   constructor(deps: ImportDeps & { log: Log }) {
@@ -71,13 +80,17 @@ export class ImportJobs {
     return this.#jobs.get(accountId)
   }
 
-  /** Checks a file. Throws `import_running` while the last one of the account, or too many, run. */
+  /** Checks a file. Throws `import_running` while the last one of the account runs. */
   check(owner: Account, file: SourceFile, options: ImportOptions): void {
     const last = this.find(owner.id)
     const isRunning = last?.phase === 'checking' || last?.phase === 'importing'
     if (isRunning) throw new AppError('import_running')
+    this.#jobs.delete(owner.id)
+    const hold = this.#poolOf(file).budget.hold(owner.id, () => this.#jobs.delete(owner.id))
+    hold.take(file.blob.size)
     const report = new Blob()
-    const job: ImportJob = { file, options, phase: 'checking', done: 0, problems: [], report }
+    const job: ImportJob = { file, hold, options, phase: 'checking', done: 0, problems: [], report }
+    this.#jobs.set(owner.id, job)
     this.#begin(owner, job, async () => {
       job.found = await scan([file], { ...options, dryRun: true }, (rows) => {
         job.done = rows
@@ -86,7 +99,6 @@ export class ImportJobs {
       await this.#run(owner, job, true)
       job.phase = 'checked'
     })
-    this.#jobs.set(owner.id, job)
   }
 
   /** Imports the file that was checked. False if there is none. */
@@ -106,10 +118,10 @@ export class ImportJobs {
   }
 
   #begin(owner: Account, job: ImportJob, work: () => Promise<void>): void {
-    if (this.#running >= RUNNING_MAX) throw new AppError('import_running')
-    this.#running++
     job.done = 0
-    work()
+    const { queue } = this.#poolOf(job.file)
+    queue
+      .run(owner.id, work, () => this.#requireWanted(job))
       .catch((error: unknown) => {
         const isExpected = error instanceof SourceError || error instanceof AppError
         if (!isExpected && !this.#isClosed) {
@@ -118,9 +130,16 @@ export class ImportJobs {
         job.problem = isExpected ? (error as Error).message : INTERRUPTED
         job.phase = 'failed'
       })
-      .finally(() => {
-        this.#running--
-      })
+  }
+
+  #poolOf({ isTrusted }: SourceFile) {
+    return isTrusted ? this.#pools.owners : this.#pools.others
+  }
+
+  /** Throws if the service stops or others need the memory of the job. */
+  #requireWanted({ hold }: ImportJob): void {
+    if (this.#isClosed) throw new Error('the service stops')
+    hold.requireHeld()
   }
 
   async #run(owner: Account, job: ImportJob, isDryRun: boolean): Promise<void> {
@@ -129,15 +148,16 @@ export class ImportJobs {
     const parts: string[] = []
     const options = { ...job.options, dryRun: isDryRun }
     const send: SendLines = (lines, dryRun) => {
-      if (this.#isClosed) throw new Error('the service stops')
+      this.#requireWanted(job)
       return importLines(this.#deps, owner, lines, { dryRun })
     }
     const steps = run(job.found as Scan, options, send)
     job.summary = await writeReport(steps, job, (text) => parts.push(text))
-    job.report = new Blob(parts)
     if (this.#jobs.peek(owner.id) !== job) return
-    // The cache computes the size of a job only when it is new.
-    this.#jobs.delete(owner.id)
+    const report = new Blob(parts)
+    job.hold.take(report.size - job.report.size)
+    job.report = report
+    // Renews the time that it is kept.
     this.#jobs.set(owner.id, job)
   }
 }

@@ -4,10 +4,9 @@ import { AppError } from '../errors.ts'
 import { parseWith, type RequestBodies } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
-import { generatedBody, longJson, type UnsentResponses } from '../http/unsent.ts'
+import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { bulkBytesMax } from '../links/create.ts'
-import { EXPORT_BYTES } from '../links/export.ts'
 import { wholeNumber } from '../links/schema.ts'
 import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
@@ -76,7 +75,6 @@ const postRoute = (deps: Deps) =>
     '/import',
     async ({ request, account, query }) => {
       const options = parseWith(ImportQuery, query)
-      deps.unsent.requireRoom(account.id)
       const { bulkMax } = deps.plans[account.plan]
       const isDryRun = options.dry_run === 'true'
       const planned = isDryRun ? options.planned_lines : 0
@@ -155,11 +153,9 @@ const exportRoute = (deps: Deps) =>
     '/export',
     async ({ account, query }) => {
       const { format } = parseWith(ExportQuery, query)
-      const hold = deps.unsent.hold(account.id)
-      hold.take(EXPORT_BYTES)
       const chunks = exportFile(deps, account.id, format)
       const type = format === 'csv' ? CSV_TYPE : LINES_TYPE
-      const body = await generatedBody(chunks, hold)
+      const body = await deps.unsent.generate(account.id, chunks)
       return new Response(body, { headers: { 'content-type': type } })
     },
     {

@@ -14,8 +14,13 @@ export interface Time {
   sleep: (ms: number) => Promise<void>
 }
 
-interface FairQueueOptions extends Pace {
-  /** Maximum number of jobs in the queue, including the running one. */
+/** An account's id, or the network of an anonymous client. */
+type Key = number | string
+
+interface FairQueueOptions extends Partial<Pace> {
+  /** Jobs that run at the same time. Default: 1. */
+  atOnce?: number
+  /** Maximum number of jobs in the queue, including the running ones. */
   places: number
   /** Creates the error of a job for which the queue is full. */
   full: () => Error
@@ -33,16 +38,17 @@ interface Job {
 const MACHINE_TIME: Time = { monotonic: monotonicClock, sleep: Bun.sleep }
 
 /**
- * Runs jobs one after another, no faster than its pace. Keys are served round-robin, the jobs of
- * one key in order of arrival. When the queue is full, a new job displaces the last job of the key
- * with the most jobs: so one key can use the whole queue, and none can exclude another.
+ * Runs jobs one after another, or a few at once, no faster than its pace if it has one. Keys are
+ * served round-robin, the jobs of one key in order of arrival. When the queue is full, a new job
+ * displaces the last job of the key with the most jobs: so one key can use the whole queue, and
+ * none can exclude another.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions
   /** Waiting jobs by key; the first key is served next. */
-  readonly #waiting = new Map<string, Job[]>()
+  readonly #waiting = new Map<Key, Job[]>()
   #size = 0
-  #isRunning = false
+  #running = 0
   /** When the jobs so far would end if each took `everyMs`: the theoretical arrival time. */
   #reach = 0
   #isClosed = false
@@ -55,7 +61,7 @@ export class FairQueue {
    * Returns the job's result. Throws the job's error, or `full()`. `admit` runs when the job is
    * next; if it throws, the job is refused and does not count for the pace.
    */
-  run<Result>(key: string, work: () => Promise<Result>, admit = () => {}): Promise<Result> {
+  run<Result>(key: Key, work: () => Promise<Result>, admit = () => {}): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const own = this.#waiting.get(key) ?? []
     if (this.#size >= this.#options.places && !this.#displace(own.length + 1)) {
@@ -64,7 +70,7 @@ export class FairQueue {
       own.push({ admit, work, resolve, reject })
       this.#waiting.set(key, own)
       this.#size++
-      if (!this.#isRunning) void this.#serve()
+      if (this.#running < (this.#options.atOnce ?? 1)) void this.#serve()
     }
     return promise as Promise<Result>
   }
@@ -85,7 +91,7 @@ export class FairQueue {
   }
 
   async #serve(): Promise<void> {
-    this.#isRunning = true
+    this.#running++
     for (let job = this.#next(); job; job = this.#next()) {
       try {
         job.admit()
@@ -96,7 +102,7 @@ export class FairQueue {
       }
       this.#size--
     }
-    this.#isRunning = false
+    this.#running--
   }
 
   /** Removes the first job of the first key, and moves the key to the end. */
@@ -112,7 +118,7 @@ export class FairQueue {
 
   /** The generic cell rate algorithm (ITU-T I.371), which waits instead of refusing. */
   async #pace(): Promise<void> {
-    const { burst, everyMs, time = MACHINE_TIME } = this.#options
+    const { burst = 1, everyMs = 0, time = MACHINE_TIME } = this.#options
     const now = time.monotonic()
     this.#reach = Math.max(this.#reach, now) + everyMs
     const waitMs = this.#reach - burst * everyMs - now

@@ -7,9 +7,6 @@ import { isFiltered, type LinkFilter } from './link-sources.ts'
 import type { LinkPages } from './lists.ts'
 import { type DetailDeps, type DetailedLink, withDetails } from './properties.ts'
 
-/** Memory of an export whose client does not read: about two chunks. */
-export const EXPORT_BYTES = 2 * 1024 * 1024
-
 export interface ExportDeps extends DetailDeps {
   reader: Caller<ExportReads>
   pages: Pick<LinkPages, 'find'>

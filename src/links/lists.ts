@@ -253,27 +253,16 @@ function prepare(db: Database) {
 /** Enough for some million links. Counts are kept, so that the next request continues. */
 const SEARCH_DEADLINE_MS = 10_000
 
-interface LinkPagesOptions {
-  deadlineMs?: number
-  /** Throws if the account has too many long responses that were not sent yet. */
-  requireRoom?: (accountId: AccountId) => void
-}
-
 /** Finds pages of links on the reader thread, in time slices between which other calls run. */
 export class LinkPages {
   readonly #reader: Caller<LinkLists>
   readonly #deadlineMs: number
-  readonly #requireRoom: (accountId: AccountId) => void
   /** The latest page of each account that has one running or waiting. */
   readonly #latest = new Map<AccountId, Promise<unknown>>()
 
-  constructor(
-    reader: Caller<LinkLists>,
-    { deadlineMs = SEARCH_DEADLINE_MS, requireRoom = () => {} }: LinkPagesOptions = {},
-  ) {
+  constructor(reader: Caller<LinkLists>, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
     this.#reader = reader
     this.#deadlineMs = deadlineMs
-    this.#requireRoom = requireRoom
   }
 
   /**
@@ -305,7 +294,6 @@ export class LinkPages {
     const earlier = this.#latest.get(accountId)
     const find = async (): Promise<T> => {
       await earlier?.catch(() => {})
-      this.#requireRoom(accountId)
       for (let isFirst = true; performance.now() < endsAt && !signal?.aborted; isFirst = false) {
         // Undefined if the slice was over first.
         const found = await slice({ background: background || !isFirst })

@@ -137,11 +137,10 @@ const bulkRoutes = (deps: Deps) => {
   return new Elysia({ name: 'links.bulk', prefix: '/api' }).use(requireKey(deps, 'write')).post(
     '/bulk-shorten',
     async ({ request, account }) => {
-      deps.unsent.requireRoom(account.id)
       const { bulkMax } = deps.plans[account.plan]
       using body = await readBulkBody(deps.bodies, request, account, bulkMax)
       const { urls } = parseWith(bulkBodies[account.plan], body.document)
-      return longJson(await bulk(deps, account, urls), 201)
+      return longJson(await bulk(deps, account, urls, body.requireHeld), 201)
     },
     {
       detail: operation({

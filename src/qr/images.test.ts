@@ -9,19 +9,21 @@ import { PublicUrls } from '../links/link.ts'
 import { QrImages } from './images.ts'
 import { writePng } from './logo.ts'
 import { parseQrOptions } from './options.ts'
-import { type Rendered, type Renderer, renderer } from './renderer.ts'
+import { readabilityChecks } from './readability.ts'
+import { type RenderCommand, type Rendered, type Renderer, renderer } from './renderer.ts'
 
 const ACCOUNT = 7
 const CODES = ['SPRING26', 'SUMMER26', 'AUTUMN26'] as Code[]
 const white = { width: 8, height: 8, data: new Uint8Array(256).fill(255) }
 
 /** Images over a renderer in the same thread. `render`: in place of the real one. */
-function imagesOf(render?: () => Promise<Rendered>) {
+function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
   const folder = temporaryFolder()
   const real = renderer({ dir: join(folder.path, 'qr') })
   const functions = render ? { ...real, render } : real
   const images = new QrImages({
     renderer: inProcess<Renderer>(functions),
+    startChecks: async () => inProcess(readabilityChecks),
     dir: '/nowhere',
     addresses: new PublicUrls({ baseUrl: 'http://hop.test', cdnUrl: 'http://hop.test/cdn' }),
     reads: { findByCode: (code) => ({ id: 1, code, accountId: ACCOUNT, url: null, createdAt: 0 }) },
@@ -33,8 +35,6 @@ function imagesOf(render?: () => Promise<Rendered>) {
   return { images, [Symbol.dispose]: () => folder[Symbol.dispose]() }
 }
 
-const OVERLOADED = { code: 'overloaded', status: 503 }
-
 test('renderMany gives one image for each code, in their order', async () => {
   const options = parseQrOptions({ logo: '1', caption: '1', size: '300' })
   using it = imagesOf()
@@ -44,37 +44,50 @@ test('renderMany gives one image for each code, in their order', async () => {
   expect(texts).toEqual(CODES.map((code) => [code, `http://hop.test/${code}`]))
 })
 
-test('an account has one renderMany or check at a time', async () => {
-  using it = imagesOf()
-  const { images } = it
-  const first = images.renderMany(CODES, parseQrOptions({}), ACCOUNT)
-  for (const more of [
-    images.renderMany(CODES, parseQrOptions({}), ACCOUNT),
-    images.checkLogo(ACCOUNT, writePng(white)),
-    images.isReadable(ACCOUNT, { options: parseQrOptions({}) }),
-  ]) {
-    await expect(more).rejects.toMatchObject(OVERLOADED)
+test('images of two clients with a logo are rendered in turn, and none is refused', async () => {
+  const rendered: string[] = []
+  const done: string[] = []
+  using it = imagesOf(async ({ options }) => {
+    rendered.push(options.caption)
+    return { image: new Uint8Array(1) }
+  })
+  const request = async (client: string, name: string, logo = '1') => {
+    const options = parseQrOptions({ logo, size: '2048', caption: name })
+    await it.images.render(CODES[0] as Code, options, client)
+    done.push(name)
   }
-  expect(await images.renderMany(CODES, parseQrOptions({}), 8)).toHaveLength(3)
-  expect(await first).toHaveLength(3)
-  expect(await images.renderMany(CODES, parseQrOptions({}), ACCOUNT)).toHaveLength(3)
+  await Promise.all([
+    ...['a1', 'a2', 'a3'].map((name) => request('a', name)),
+    request('b', 'b1'),
+    request('a', 'plain', '0'),
+  ])
+  // An image without a logo does not wait for the others.
+  expect(rendered.indexOf('plain')).toBeLessThan(2)
+  expect(rendered.filter((name) => name !== 'plain')).toEqual(['a1', 'a2', 'b1', 'a3'])
+  expect(done).toHaveLength(5)
 })
 
-test('images with a logo that wait are limited for each client and in total', async () => {
-  const { promise, resolve } = Promise.withResolvers<Rendered>()
+test('the batches of two accounts are rendered in turn', async () => {
+  const texts: string[] = []
+  using it = imagesOf(async ({ text }) => {
+    texts.push(text.slice(-8))
+    return { image: new Uint8Array(1) }
+  })
+  const many = (codes: Code[], account: number) =>
+    it.images.renderMany(codes, parseQrOptions({}), account)
+  const [spring, summer, autumn] = CODES as [Code, Code, Code]
+  const ofOne = Array.from({ length: 3 }, () => many([spring, summer], 1))
+  await Promise.all([...ofOne, many([autumn], 2)])
+  expect(texts.indexOf(autumn)).toBeLessThan(3)
+  expect(texts).toHaveLength(7)
+})
+
+test('a check needs no answer of the thread that renders', async () => {
+  const { promise } = Promise.withResolvers<Rendered>()
   using it = imagesOf(() => promise)
-  const { images } = it
-  const large = parseQrOptions({ logo: '1', size: '2048' })
-  const [code] = CODES as [Code]
-  const request = (client: string) => images.render(code, large, client)
-  const waiting = [request('a'), request('a')]
-  expect(request('a')).rejects.toMatchObject(OVERLOADED)
-  waiting.push(request('b'), request('b'))
-  expect(request('c')).rejects.toMatchObject(OVERLOADED)
-  // Images without a logo have no such limit.
-  waiting.push(images.render(code, parseQrOptions({ size: '2048' }), 'a'))
-  const image = new Uint8Array(1)
-  resolve({ image })
-  expect(await Promise.all(waiting)).toEqual(waiting.map(() => image))
-  expect(await request('a')).toEqual(image)
+  void it.images.render(CODES[0] as Code, parseQrOptions({ logo: '1' }), 'a')
+  expect(await it.images.checkLogo(writePng(white), { accountId: ACCOUNT })).toHaveProperty('png')
+  expect(await it.images.isReadable({ options: parseQrOptions({}) }, { accountId: ACCOUNT })).toBe(
+    true,
+  )
 })

@@ -1,16 +1,17 @@
 import type { AccountId } from '../accounts/store.ts'
-import { AppError } from '../errors.ts'
-import { ByteBudget, type Owner } from '../http/byte-budget.ts'
+import { AppError, retryAfter } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
+import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
+import type { Owner } from '../limits/shared-budget.ts'
 import type { PublicUrls } from '../links/link.ts'
 import type { LinkReads } from '../links/read.ts'
 import type { CodeImages } from '../links/writer.ts'
 import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
-import type { CheckedLogo, Trial } from './readability.ts'
+import type { CheckedLogo, ReadabilityChecks, Trial } from './readability.ts'
 import type { RenderCommand, Renderer } from './renderer.ts'
 import type { QrStore } from './store.ts'
 
@@ -23,17 +24,23 @@ const PAUSE_MS = 100
 
 /** Maximum number of images of one `renderMany`. */
 const MANY_MAX = 50
-/**
- * Pixels of images with a logo that are being rendered, at three bytes each: four of the largest,
- * two of them for one client. They take ten times as long as images without a logo.
- */
-const LOGO_BYTES_MAX = 48 * 1024 * 1024
-const LOGO_SHARE_MAX = LOGO_BYTES_MAX / 2
+/** Slow images, or checks, that wait. */
+const QUEUE_MAX = 512
 
 const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
 
+type CheckThread = Pick<Thread<ReadabilityChecks>, 'call' | 'close'>
+
+interface CheckOwner {
+  accountId: AccountId
+  /** Runs when the check is next; throws if the account has had too many. */
+  admit?: () => void
+}
+
 interface QrImagesOptions {
   renderer: Pick<Thread<Renderer>, 'call' | 'close'>
+  /** Starts a thread for one check, which takes up to a second. */
+  startChecks: () => Promise<CheckThread>
   dir: string
   addresses: PublicUrls
   reads: Pick<LinkReads, 'findByCode'>
@@ -46,13 +53,21 @@ interface CodeImage {
   image: Uint8Array<ArrayBuffer>
 }
 
+const newQueue = () =>
+  new FairQueue({
+    places: QUEUE_MAX,
+    full: () => new AppError('overloaded', '', retryAfter(5)),
+  })
+
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
 export class QrImages implements CodeImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
-  readonly #logoBytes = new ByteBudget(LOGO_BYTES_MAX)
-  /** Accounts with a `renderMany` or a check in progress. */
-  readonly #busy = new Set<AccountId>()
+  /** Images with a logo, by client: they take ten times as long as others. */
+  readonly #logoImages = newQueue()
+  /** Images of `renderMany`, and checks, by account. */
+  readonly #batches = newQueue()
+  readonly #checks = newQueue()
   /** Codes in the order of creation. */
   readonly #waiting = new Set<Code>()
   #isRendering = false
@@ -95,9 +110,9 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * `client`: its images with a logo are limited. `text`: another address of the code. Throws
-   * AppError: 400 if the image is too small for its modules, or if the account of the code has no
-   * logo; 503 while too many images with a logo are rendered.
+   * Images with a logo are rendered one after the other, those of each `client` in turn. `text`:
+   * another address of the code. Throws AppError: 400 if the image is too small for its modules, or
+   * if the account of the code has no logo.
    */
   async render(
     code: Code,
@@ -105,9 +120,9 @@ export class QrImages implements CodeImages {
     client: Owner,
     text = this.#options.addresses.short(code),
   ): Promise<Uint8Array<ArrayBuffer>> {
-    using pixels = this.#logoBytes.hold({ owner: client, shareMax: LOGO_SHARE_MAX })
-    if (options.logo) pixels.take(3 * options.size ** 2)
-    return await this.#render({ ...this.#command(code, options), text }, false)
+    const command = { ...this.#command(code, options), text }
+    const render = () => this.#render(command, false)
+    return options.logo ? this.#logoImages.run(client, render) : render()
   }
 
   /** An image of any text. It is not stored. */
@@ -116,36 +131,31 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * Images of up to `MANY_MAX` codes of an account, one after the other whenever no other image is
-   * requested. Throws what `render` throws, and 503 during another call or check for the account.
+   * Images of up to `MANY_MAX` codes of an account, whenever no other image is requested and by
+   * account in turn. Throws what `render` throws.
    */
-  renderMany(
+  async renderMany(
     codes: readonly Code[],
     options: QrOptions,
     accountId: AccountId,
   ): Promise<CodeImage[]> {
     assert(codes.length <= MANY_MAX, 'the caller limits the codes')
-    return this.#alone(accountId, async () => {
-      const images: CodeImage[] = []
-      for (const code of codes) {
-        images.push({ code, image: await this.#render(this.#command(code, options), true) })
-      }
-      return images
-    })
+    const images: CodeImage[] = []
+    for (const code of codes) {
+      const render = () => this.#render(this.#command(code, options), true)
+      images.push({ code, image: await this.#batches.run(accountId, render) })
+    }
+    return images
   }
 
-  /** Checks an uploaded logo. Throws 503 during another check or `renderMany` of the account. */
-  checkLogo(accountId: AccountId, bytes: Uint8Array): Promise<CheckedLogo> {
-    const text = this.#options.addresses.short(LONGEST_CODE)
-    return this.#alone(accountId, () => this.#options.renderer.call('checkLogo', { bytes, text }))
+  /** Checks an uploaded logo. */
+  checkLogo(bytes: Uint8Array, of: CheckOwner): Promise<CheckedLogo> {
+    return this.#check(of, (thread, text) => thread.call('checkLogo', { bytes, text }))
   }
 
-  /** Whether a decoder reads codes with these options. Throws like `checkLogo`. */
-  isReadable(accountId: AccountId, trial: Omit<Trial, 'text'>): Promise<boolean> {
-    const text = this.#options.addresses.short(LONGEST_CODE)
-    return this.#alone(accountId, () =>
-      this.#options.renderer.call('isReadable', { ...trial, text }),
-    )
+  /** Whether a decoder reads codes with these options. */
+  isReadable(trial: Omit<Trial, 'text'>, of: CheckOwner): Promise<boolean> {
+    return this.#check(of, (thread, text) => thread.call('isReadable', { ...trial, text }))
   }
 
   /** Stores the images of many codes in the background. Resolves once all are stored. */
@@ -163,16 +173,20 @@ export class QrImages implements CodeImages {
     return this.#options.renderer.close({ drop: ['store', 'storeAll'] })
   }
 
-  async #alone<Result>(accountId: AccountId, work: () => Promise<Result>): Promise<Result> {
-    if (this.#busy.has(accountId)) {
-      throw new AppError('overloaded', '', { headers: { 'retry-after': '5' } })
+  /** Runs one check of all accounts at a time, on a thread that ends with it. */
+  #check<Result>(
+    { accountId, admit }: CheckOwner,
+    check: (thread: CheckThread, text: string) => Promise<Result>,
+  ): Promise<Result> {
+    const work = async () => {
+      const thread = await this.#options.startChecks()
+      try {
+        return await check(thread, this.#options.addresses.short(LONGEST_CODE))
+      } finally {
+        await thread.close()
+      }
     }
-    this.#busy.add(accountId)
-    try {
-      return await work()
-    } finally {
-      this.#busy.delete(accountId)
-    }
+    return this.#checks.run(accountId, work, admit)
   }
 
   /** The argument of `store` and `storeAll` for a code. */

@@ -1,4 +1,4 @@
-/** Checks of an uploaded logo, and of the options of a preset. Run on the QR thread. */
+/** Checks of an uploaded logo, and of the options of a preset. Run on a thread of their own. */
 
 import { type Bitmap, blend, fitInto, LOGO_SIDE_PX, type Logo, readPng, writePng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
@@ -9,6 +9,8 @@ const PNG_SIDE_MAX = 1024
 const STORED_BYTES_MAX = 256 * 1024
 /** Smaller codes are for screens, and larger ones are easier to read. */
 const TRIAL_SIZES = [256, 512]
+/** A code is searched in a smaller logo: the decoder's time grows with the pixels. */
+const SEARCH_SIDE_PX = 256
 /** Pixels around a logo in which a code is searched. */
 const FRAME_PX = 40
 const PNG_SIGNATURE = '89504e470d0a1a0a'
@@ -21,8 +23,10 @@ interface LogoFile {
   text: string
 }
 
-/** `problem`: why the logo is refused, and what to change. */
-export type CheckedLogo = { png: Uint8Array } | { problem: string }
+/** `problem`: why the logo is refused, and what to change. `wasSearched`: the slow part has run. */
+export type CheckedLogo =
+  | { png: Uint8Array; wasSearched: true }
+  | { problem: string; wasSearched?: true }
 
 export interface Trial {
   text: string
@@ -35,7 +39,7 @@ export interface Trial {
 const loadDecoder = () => import('jsqr')
 
 /** The logo as it is stored: written by this service, so nothing else of the file remains. */
-export async function checkLogo({ bytes, text }: LogoFile): Promise<CheckedLogo> {
+async function checkLogo({ bytes, text }: LogoFile): Promise<CheckedLogo> {
   const drawn = drawPng(bytes)
   if ('problem' in drawn) return drawn
   if (!drawn.data.some((value, at) => at % 4 === 3 && value > 0)) {
@@ -47,11 +51,12 @@ export async function checkLogo({ bytes, text }: LogoFile): Promise<CheckedLogo>
   }
   const options = parseQrOptions({ logo: '1' })
   const isFine = !(await containsCode(drawn)) && (await isReadable({ text, options, png }))
-  if (isFine) return { png }
+  if (isFine) return { png, wasSearched: true }
   return {
     problem:
       'QR readers cannot read a code with this logo. Use a simpler one, without squares that ' +
       'look like the corners of a QR code.',
+    wasSearched: true,
   }
 }
 
@@ -77,7 +82,9 @@ function drawPng(bytes: Uint8Array): Bitmap | { problem: string } {
 }
 
 /** Of two codes, decoders differ in which one they read. */
-async function containsCode({ width, height, data }: Bitmap): Promise<boolean> {
+async function containsCode(drawn: Bitmap): Promise<boolean> {
+  const isSmall = Math.max(drawn.width, drawn.height) <= SEARCH_SIDE_PX
+  const { width, height, data } = isSmall ? drawn : fitInto(drawn, SEARCH_SIDE_PX)
   const opaque = { width, height, data: data.slice() }
   blend(opaque, [255, 255, 255])
   const [wide, high] = [width + 2 * FRAME_PX, height + 2 * FRAME_PX]
@@ -91,7 +98,7 @@ async function containsCode({ width, height, data }: Bitmap): Promise<boolean> {
 }
 
 /** Whether a decoder reads the code at every trial size. Paper adds to a small margin. */
-export async function isReadable({ text, options, png }: Trial): Promise<boolean> {
+async function isReadable({ text, options, png }: Trial): Promise<boolean> {
   const { default: decode } = await loadDecoder()
   const logo: Logo | undefined = png && { png, bitmap: readPng(png) }
   const margin = Math.max(4, options.margin)
@@ -101,3 +108,7 @@ export async function isReadable({ text, options, png }: Trial): Promise<boolean
     return decode(new Uint8ClampedArray(data), width, height)?.data === text
   })
 }
+
+export const readabilityChecks = { checkLogo, isReadable }
+
+export type ReadabilityChecks = typeof readabilityChecks

@@ -3,7 +3,6 @@ import { QrFiles } from './files.ts'
 import { type Logo, readPng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
 import { SizeError } from './png.ts'
-import { checkLogo, isReadable } from './readability.ts'
 import { renderQr } from './render.ts'
 
 /** Options of every stored image: the spec's defaults. */
@@ -75,9 +74,6 @@ export function renderer({ dir }: RendererSettings) {
         throw error
       }
     },
-
-    checkLogo,
-    isReadable,
 
     /** Stores the image of a code and returns it. */
     store,

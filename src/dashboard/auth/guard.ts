@@ -114,7 +114,6 @@ export async function userContext(
   const isCharged = bulk !== false && isLargeForm(request)
   if (isCharged) {
     requireSameOrigin(request, deps.baseUrl)
-    deps.unsent.requireRoom(account.id)
     chargeWrite(deps, account)
   }
   const bytesMax = formBytesMax(deps, early, bulk)

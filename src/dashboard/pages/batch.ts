@@ -1,11 +1,10 @@
 import { zipSync } from 'fflate'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
-import { generatedBody } from '../../http/unsent.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
-import { EXPORT_BYTES, exportLinks } from '../../links/export.ts'
+import { exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
 import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
 import { propertiesView, SETTABLE_PROPERTIES } from '../../links/property-table.ts'
@@ -25,10 +24,8 @@ import { linksPage } from './links.ts'
 export const batchPages = signedInPages({
   /** What the list shows, generated while it is sent. */
   'GET /app/links/export.csv': async ({ deps, user, query }) => {
-    const hold = deps.unsent.hold(user.account.id)
-    hold.take(EXPORT_BYTES)
     const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
-    return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
+    return csvResponse(deps, await deps.unsent.generate(user.account.id, csvOf(deps, chunks)))
   },
   // Codes have at least six characters: no link's page can have these paths.
   'POST /app/links/batch': formAction(

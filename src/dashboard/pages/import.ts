@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts'
-import { generatedBody } from '../../http/unsent.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
@@ -9,7 +8,6 @@ import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html, visible } from '../../lib/html.ts'
-import { EXPORT_BYTES } from '../../links/export.ts'
 import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse } from '../responses.ts'
@@ -36,17 +34,16 @@ export const importPages = signedInPages(
     'GET /app/links/import/report.csv': async ({ deps, user }) => {
       const job = deps.imports.find(user.account.id)
       if (!job?.summary) throw new AppError('page_not_found')
-      const hold = deps.unsent.hold(user.account.id)
-      hold.take(EXPORT_BYTES)
-      const body = await generatedBody(reportFile(job), hold)
+      const body = await deps.unsent.generate(user.account.id, reportFile(job))
       return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
     },
     'GET /app/links/import/export/:format': async ({ deps, user, params }) => {
       const format = EXPORT_FORMATS.find((one) => one === params.format)
       if (!format) throw new AppError('page_not_found')
-      const hold = deps.unsent.hold(user.account.id)
-      hold.take(EXPORT_BYTES)
-      const body = await generatedBody(exportFile(deps, user.account.id, format), hold)
+      const body = await deps.unsent.generate(
+        user.account.id,
+        exportFile(deps, user.account.id, format),
+      )
       const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
       const type = format === 'csv' ? CSV_TYPE : 'application/x-ndjson'
       return fileResponse(body, { name, type })

@@ -174,10 +174,18 @@ async function saveLogo(context: PageContext): Promise<string> {
   const file = form.file('logo')
   if (!file) throw refuseAt('logo', 'Choose a file.')
   if (file.size > LOGO_BYTES_MAX) throw refuseAt('logo', 'The file is larger than 60 kB.')
-  const tried = await images.checkLogo(accountId, await file.bytes())
+  const { admit, count } = searchesOf(context)
+  const tried = await images.checkLogo(await file.bytes(), { accountId, admit })
+  if (tried.wasSearched) count()
   if ('problem' in tried) throw refuseAt('logo', tried.problem)
   await writer.call('saveQrLogo', { accountId, png: tried.png, now: clock() })
   return `${QR_SETTINGS_PATH}?done=logo`
+}
+
+/** Searches for a code by the account. `admit` throws `too_many_attempts`. */
+function searchesOf({ deps: { throttle }, user: { account } }: PageContext) {
+  const attempts = [{ gate: 'qrSearch', key: String(account.id) }] as const
+  return { admit: () => throttle.require(attempts), count: () => throttle.count(attempts) }
 }
 
 const OPTION_FIELDS = ['size', 'dark', 'light', 'margin', 'level', 'logo', 'caption', 'captionText']
@@ -201,9 +209,10 @@ async function savePreset(context: PageContext): Promise<string> {
   const options = parseQrOptions(apiQueryOf(query))
   const png = options.logo ? qrStore.findLogo(accountId)?.png : undefined
   if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
-  if (!(await images.isReadable(accountId, { options, png }))) {
-    throw refuseAt('name', UNREADABLE)
-  }
+  const { admit, count } = searchesOf(context)
+  const isReadable = await images.isReadable({ options, png }, { accountId, admit })
+  count()
+  if (!isReadable) throw refuseAt('name', UNREADABLE)
   const preset = { accountId, name, options: String(qrQueryOf(options)), now: clock() }
   if (!(await writer.call('saveQrPreset', preset))) {
     throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
