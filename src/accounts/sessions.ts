@@ -141,7 +141,7 @@ export type NewSession = Omit<Session, 'id' | 'seenAt' | 'provedAt'>
 
 /** A session with its account. */
 export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
-  Pick<AccountRow, 'email' | 'plan' | 'isOwner'>
+  Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone'>
 
 export type SessionView = Omit<Session, 'hash' | 'accountId' | 'provedAt'>
 
@@ -153,9 +153,10 @@ export class SessionReads {
   constructor(db: Database) {
     this.#orm = drizzle({ client: db })
     const { id, createdAt, seenAt, provedAt, isLong, accountId } = sessions
-    const { email, plan, isOwner } = accounts
+    const { email, plan, isOwner, timeZone } = accounts
+    const account = { email, plan, isOwner, timeZone }
     this.#byHash = this.#orm
-      .select({ id, createdAt, seenAt, provedAt, isLong, accountId, email, plan, isOwner })
+      .select({ id, createdAt, seenAt, provedAt, isLong, accountId, ...account })
       .from(sessions)
       .innerJoin(accounts, eq(accounts.id, accountId))
       .where(and(eq(sessions.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
@@ -205,10 +206,11 @@ interface StartCommand {
 function sessionStarter(db: Database) {
   const orm = drizzle({ client: db })
   const active = db.prepare<
-    Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'totpEnabledAt'>,
+    Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone' | 'totpEnabledAt'>,
     [AccountId, string]
   >(
-    `SELECT email, plan, is_owner AS isOwner, totp_enabled_at AS totpEnabledAt FROM accounts
+    `SELECT email, plan, is_owner AS isOwner, time_zone AS timeZone,
+       totp_enabled_at AS totpEnabledAt FROM accounts
      WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
   )
   const endExpired = db.prepare<null, [number, number, number, Uint8Array | null]>(

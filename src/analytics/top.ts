@@ -37,6 +37,8 @@ interface TopOptions {
 
 interface TopQuery {
   accountId: AccountId
+  /** Only these links of the account, at most `REPORT_LINKS_MAX`. */
+  linkIds?: readonly number[] | undefined
   /** UTC hours, `to` exclusive. */
   from: number
   to: number
@@ -60,6 +62,7 @@ export class TopLinks {
     const { reader, pages } = this.#options
     const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
     const { accountId, from, to, limit } = query
+    if (query.linkIds) return this.#findAmong(query.linkIds, query)
     const ranked = await pages.rank({ accountId, limit: candidatesMax })
     const ranking = ranked.filter(({ count }) => count > 0)
     const isWhole = ranking.length < candidatesMax
@@ -84,15 +87,29 @@ export class TopLinks {
     // The maximum number of hits of a link that was not read.
     const others = isWhole ? 0 : (ranking.at(-1)?.count ?? 0)
     const isExact = floor() >= Math.max(all[at]?.count ?? 0, others)
-    const found = await reader.call('titledLinks', { ids: best.map(({ id }) => id) })
-    const links = new Map(found.map((link) => [link.id, link]))
-    return {
-      isExact,
-      links: best.flatMap(({ id, count }) => {
-        const link = links.get(id)
-        return link ? [{ ...link, hits: count }] : []
-      }),
+    return { isExact, links: await this.#titled(best) }
+  }
+
+  async #findAmong(linkIds: readonly number[], { from, to, limit }: TopQuery): Promise<RangeTop> {
+    const keys = lookupKeys(from, to)
+    const step = Math.max(1, Math.floor(LOOKUPS_AT_ONCE / (keys.days.length + keys.hours.length)))
+    const sums: Ranked[] = []
+    for (let at = 0; at < linkIds.length; at += step) {
+      const ids = linkIds.slice(at, at + step)
+      sums.push(...(await this.#options.reader.call('rangeSums', { ids, ...keys })))
     }
+    const best = sums.sort(mostHitsFirst).slice(0, limit)
+    return { isExact: true, links: await this.#titled(best) }
+  }
+
+  async #titled(best: readonly Ranked[]): Promise<RangeTopLink[]> {
+    const ids = best.map(({ id }) => id)
+    const found = await this.#options.reader.call('titledLinks', { ids })
+    const links = new Map(found.map((link) => [link.id, link]))
+    return best.flatMap(({ id, count }) => {
+      const link = links.get(id)
+      return link ? [{ ...link, hits: count }] : []
+    })
   }
 }
 

@@ -1,5 +1,4 @@
 import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
-import { DAY } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
@@ -33,18 +32,9 @@ export interface Visits {
   values: Record<VisitKind, VisitValue[]>
 }
 
-/** How complete days compare with as many days before. */
-export interface VisitChange {
-  days: number
-  /** How many times as many; not finite if there were none before. */
-  people: number
-  bots: number
-  /** Details of some redirects are not known. */
-  isEstimate: boolean
-}
-
-/** Days that are read at once: other lists wait for some milliseconds at most. */
+/** Rows that are read at once: other lists wait for some milliseconds at most. */
 const DAYS_AT_ONCE = 50
+const LINKS_AT_ONCE = 10
 
 interface VisitDetailsOptions {
   /** Whether details are recorded now. */
@@ -74,39 +64,24 @@ export class VisitDetails {
   async of(owner: HitOwner, { from, to }: DayRange): Promise<Visits> {
     const { reader, series } = this.#options
     const sums = emptySums()
-    for (let day = from; day < to; day += DAYS_AT_ONCE) {
-      const range = { from: day, to: Math.min(to, day + DAYS_AT_ONCE) }
-      addSums(sums, decodeSums(await reader.call('visitSums', { owner, ...range })))
+    for (const part of partsOf(owner)) {
+      for (let day = from; day < to; day += DAYS_AT_ONCE) {
+        const range = { from: day, to: Math.min(to, day + DAYS_AT_ONCE) }
+        addSums(sums, decodeSums(await reader.call('visitSums', { owner: part, ...range })))
+      }
     }
     // Afterwards, so that there are no more details than hits.
     const { counts } = await series.bars(owner, [from * HOURS_OF_DAY, to * HOURS_OF_DAY])
     return visitsOf(sums, counts[0] ?? 0)
   }
+}
 
-  /**
-   * Compares the complete days of a range with as many days before. Undefined if there are none, or
-   * if the details of most redirects are unknown.
-   */
-  async change(
-    owner: HitOwner,
-    { from, to }: DayRange,
-    now: number,
-  ): Promise<VisitChange | undefined> {
-    const end = Math.min(to, Math.floor(now / DAY))
-    const days = end - from
-    if (days <= 0) return undefined
-    const last = await this.of(owner, { from, to: end })
-    const before = await this.of(owner, { from: from - days, to: from })
-    if (![last, before].every(({ known, hits }) => known > hits / 2)) return undefined
-    // Of all redirects, as far as the known ones tell.
-    const rate = (count: number, { known, hits }: Visits) => (count / known) * hits
-    return {
-      days,
-      people: rate(last.people, last) / rate(before.people, before),
-      bots: rate(last.bots, last) / rate(before.bots, before),
-      isEstimate: [last, before].some((one) => one.isEstimated || one.known < one.hits),
-    }
-  }
+function partsOf(owner: HitOwner): HitOwner[] {
+  if (!('linkIds' in owner)) return [owner]
+  const { linkIds } = owner
+  return Array.from({ length: Math.ceil(linkIds.length / LINKS_AT_ONCE) }, (_, i) => ({
+    linkIds: linkIds.slice(i * LINKS_AT_ONCE, (i + 1) * LINKS_AT_ONCE),
+  }))
 }
 
 /** Values with fewer hits could tell about single people. */

@@ -8,7 +8,11 @@ import { DAYS_KEPT, HOURS_OF_DAY, hourOf, oldestDay } from './series.ts'
 
 export type BarUnit = 'hour' | 'day' | 'week'
 
-export const PRESETS = ['24h', '7d', '30d', '90d', '12m', 'all'] as const
+/** Ranges that end now. */
+export const ROLLING = ['24h', '7d', '30d', '90d', '12m', 'all'] as const
+/** Weeks from Monday and months; the current one ends now. */
+export const CALENDAR = ['week', 'last-week', 'month', 'last-month'] as const
+export const PRESETS = [...ROLLING, ...CALENDAR] as const
 export type Preset = (typeof PRESETS)[number]
 const DAYS: Partial<Record<Preset, number>> = { '7d': 7, '30d': 30, '90d': 90 }
 
@@ -66,9 +70,8 @@ export function hitRange(choice: RangeChoice, options: RangeOptions): HitRange {
   if ('preset' in choice && choice.preset === '24h') return lastDay(zone, current)
   const today = dateOf(current, zone)
   const oldest = dateOf(oldestDay('day', now) * HOURS_OF_DAY, zone).add({ days: 1 })
-  const isLong = 'preset' in choice && DAYS[choice.preset] === undefined
-  const wanted = 'preset' in choice ? firstOf(choice.preset, today) : choice.from
-  const last = earliest('preset' in choice ? today : choice.to, today)
+  const { from: wanted, to, back, isLong = false } = spanOf(choice, today)
+  const last = earliest(to, today)
   const start = isLong ? dateOf(firstHit ?? current, zone) : oldest
   const first = earliest(latest(wanted, start, oldest), last)
   const days = first.until(last).days + 1
@@ -81,7 +84,7 @@ export function hitRange(choice: RangeChoice, options: RangeOptions): HitRange {
   }
   const isClipped = isLong && Temporal.PlainDate.compare(wanted, first) < 0
   const range = { unit, bounds, first, last, zone }
-  return { ...range, previous: isClipped ? undefined : previousOf(range, days, now) }
+  return { ...range, previous: isClipped ? undefined : previousOf(range, back ?? { days }, now) }
 }
 
 function lastDay(zone: string, current: number): HitRange {
@@ -96,11 +99,41 @@ function lastDay(zone: string, current: number): HitRange {
   }
 }
 
-function firstOf(preset: Preset, today: Temporal.PlainDate): Temporal.PlainDate {
-  const days = DAYS[preset] ?? DAYS_KEPT.day
-  return preset === '12m'
-    ? today.subtract({ months: 12 }).add({ days: 1 })
-    : today.subtract({ days: days - 1 })
+interface Span {
+  from: Temporal.PlainDate
+  /** Included. */
+  to: Temporal.PlainDate
+  /** How long before it the period before begins. Default: its own length. */
+  back?: Temporal.DurationLike
+  /** It begins with the first hit, if that is later. */
+  isLong?: boolean
+}
+
+function spanOf(choice: RangeChoice, today: Temporal.PlainDate): Span {
+  if (!('preset' in choice)) return choice
+  const monday = today.subtract({ days: today.dayOfWeek - 1 })
+  const first = today.with({ day: 1 })
+  switch (choice.preset) {
+    case 'week':
+      return { from: monday, to: today, back: { days: 7 } }
+    case 'last-week':
+      return { from: monday.subtract({ days: 7 }), to: monday.subtract({ days: 1 }) }
+    case 'month':
+      return { from: first, to: today, back: { months: 1 } }
+    case 'last-month':
+      return {
+        from: first.subtract({ months: 1 }),
+        to: first.subtract({ days: 1 }),
+        back: { months: 1 },
+      }
+    case '12m':
+      return { from: today.subtract({ months: 12 }).add({ days: 1 }), to: today, isLong: true }
+    default: {
+      const days = DAYS[choice.preset]
+      const from = today.subtract({ days: (days ?? DAYS_KEPT.day) - 1 })
+      return { from, to: today, isLong: days === undefined }
+    }
+  }
 }
 
 const usualUnit = (days: number): BarUnit => {
@@ -128,21 +161,29 @@ function boundsOf({ first, last, unit, zone }: Omit<HitRange, 'bounds' | 'previo
   return [...bounds, end]
 }
 
+/** `back`: how long before the range the period before begins. It ends where the range begins. */
 function previousOf(
-  { bounds, zone, unit }: Omit<HitRange, 'previous'>,
-  days: number,
+  { bounds, zone, unit, first }: Omit<HitRange, 'previous'>,
+  back: Temporal.DurationLike,
   now: number,
 ): number[] | undefined {
+  const start = bounds[0] ?? 0
+  const firstBefore = first.subtract(back)
+  const startBefore = startOf(firstBefore, zone)
+  if (startBefore < oldestDay('day', now) * HOURS_OF_DAY) return undefined
   const before = (hour: number) => {
-    if (unit === 'hour') return hour - days * HOURS_OF_DAY
-    return startOf(dateOf(hour, zone).subtract({ days }), zone)
+    if (unit === 'hour') return startBefore + hour - start
+    const days = first.until(dateOf(hour, zone)).days
+    return startOf(firstBefore.add({ days }), zone)
   }
-  const previous = bounds.map(before)
-  if ((previous[0] ?? 0) < oldestDay('day', now) * HOURS_OF_DAY) return undefined
-  // The current bar is compared with the same part of the earlier one.
+  // A month may have more days than the one before.
+  const previous = bounds.map((hour) => Math.min(start, before(hour)))
   const elapsed = hourOf(now) + 1 - (bounds.at(-2) ?? 0)
-  const lastStart = previous.at(-2) ?? 0
-  const end = Math.min(previous.at(-1) ?? 0, lastStart + Math.max(1, elapsed))
+  const isOver = hourOf(now) >= (bounds.at(-1) ?? 0)
+  // The current bar is compared with the same part of the earlier one; a month that is over with
+  // the whole month before.
+  const partEnd = (previous.at(-2) ?? 0) + Math.max(1, elapsed)
+  const end = isOver ? start : Math.min(previous.at(-1) ?? 0, partEnd)
   return [...previous.slice(0, -1), end]
 }
 

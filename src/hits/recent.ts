@@ -20,7 +20,7 @@ interface Row {
 export class RecentHits {
   readonly #rows = new Map<number, Row>()
 
-  add(owner: HitOwner, count: number, now: number): void {
+  add(owner: RecentOwner, count: number, now: number): void {
     const key = keyOf(owner)
     const minute = Math.floor(now / MINUTE)
     const row = this.#rows.get(key) ?? { minute, counts: new Uint32Array(RECENT_MINUTES) }
@@ -38,12 +38,12 @@ export class RecentHits {
   /** A function of the writer thread. Oldest minute first, the current one last. */
   readonly functions = {
     recentHits: ({ owner, now }: { owner: HitOwner; now: number }): number[] => {
-      const row = this.#rows.get(keyOf(owner))
+      const owners = 'linkIds' in owner ? owner.linkIds.map((linkId) => ({ linkId })) : [owner]
+      const rows = owners.flatMap((one) => this.#rows.get(keyOf(one)) ?? [])
       const minute = Math.floor(now / MINUTE)
       return Array.from({ length: RECENT_MINUTES }, (_, i) => {
         const wanted = minute - RECENT_MINUTES + 1 + i
-        const isKnown = row && wanted <= row.minute && wanted > row.minute - RECENT_MINUTES
-        return isKnown ? (row.counts[wanted % RECENT_MINUTES] ?? 0) : 0
+        return rows.reduce((sum, row) => sum + countAt(row, wanted), 0)
       })
     },
   }
@@ -51,8 +51,16 @@ export class RecentHits {
 
 export type RecentHitReads = RecentHits['functions']
 
+type RecentOwner = Exclude<HitOwner, { linkIds: readonly number[] }>
+
 /** Link ids are positive, and so are those of accounts. */
-const keyOf = (owner: HitOwner): number => ('linkId' in owner ? owner.linkId : -owner.accountId)
+const keyOf = (owner: RecentOwner): number => ('linkId' in owner ? owner.linkId : -owner.accountId)
+
+/** Hits in a minute since 1970; 0 for one that is forgotten. */
+const countAt = (row: Row, minute: number): number =>
+  minute <= row.minute && minute > row.minute - RECENT_MINUTES
+    ? (row.counts[minute % RECENT_MINUTES] ?? 0)
+    : 0
 
 /** Clears the minutes between the newest one and `minute`. */
 function forget(row: Row, minute: number): void {

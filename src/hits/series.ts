@@ -143,7 +143,12 @@ interface Series {
   imported: number
 }
 
-export type HitOwner = { linkId: number } | { accountId: number }
+/** A link, some links of an account, or an account with the links that it has deleted. */
+export type HitOwner = { linkId: number } | { linkIds: readonly number[] } | { accountId: number }
+/** Links of one report. */
+export const REPORT_LINKS_MAX = 500
+/** Links of a report per call to the reader thread: other lists wait for about 3 ms. */
+export const REPORT_LINKS_AT_ONCE = 100
 
 /**
  * Bars of any length: `bounds` are the UTC hours at which they begin, ascending, and the end of the
@@ -165,12 +170,26 @@ export function seriesReads(db: Database) {
   const whole = (sql: string) => db.prepare<{ count: number; imported: number }, [number]>(sql)
   const ofLink = whole('SELECT count, imported FROM hits WHERE link_id = ?')
   const ofAccount = whole('SELECT count, imported FROM account_hits WHERE account_id = ?')
+  const ofLinks = db.prepare<{ count: number; imported: number }, [string]>(
+    `SELECT coalesce(sum(count), 0) AS count, coalesce(sum(imported), 0) AS imported
+     FROM hits WHERE link_id IN (SELECT value FROM json_each(?))`,
+  )
+  const wholeOf = (owner: HitOwner) => {
+    if ('linkId' in owner) return ofLink.get(owner.linkId)
+    if ('accountId' in owner) return ofAccount.get(owner.accountId)
+    return ofLinks.get(JSON.stringify(owner.linkIds))
+  }
   const finder = (step: Step) => {
     const find = db.prepare<{ count: number }, [number, Scope, number]>(
       `SELECT count FROM hits_by_${step}
        WHERE ${step} = ? AND scope = ? AND id = ?`,
     )
+    const sum = db.prepare<{ count: number | null }, [number, string]>(
+      `SELECT sum(count) AS count FROM hits_by_${step} WHERE ${step} = ? AND scope = ${LINK}
+         AND id IN (SELECT value FROM json_each(?)) AND dimension = ''`,
+    )
     return (at: number, owner: HitOwner): number => {
+      if ('linkIds' in owner) return sum.get(at, JSON.stringify(owner.linkIds))?.count ?? 0
       const row =
         'linkId' in owner
           ? find.get(at, LINK, owner.linkId)
@@ -189,7 +208,7 @@ export function seriesReads(db: Database) {
   return {
     hitBars: ({ owner, bounds }: BarQuery): Series =>
       db.transaction(() => {
-        const whole = 'linkId' in owner ? ofLink.get(owner.linkId) : ofAccount.get(owner.accountId)
+        const whole = wholeOf(owner)
         const counts = countBars(bounds, {
           ofHour: (hour) => hitsOfHour(hour, owner),
           ofDay: (day) => hitsOfDay(day, owner),
@@ -292,6 +311,12 @@ interface HitSeriesOptions {
 /** Bars per call to the reader thread: other lists wait for about 3 ms at most. */
 const BARS_AT_ONCE = 100
 
+interface Bars {
+  counts: number[]
+  total: number
+  imported: number
+}
+
 /** Hits over time. */
 export class HitSeries {
   readonly #options: HitSeriesOptions
@@ -305,23 +330,11 @@ export class HitSeries {
    * of the current hour, if there is one; those of an account are left out. `total`: of all
    * time; `imported`: those of them that have no date.
    */
-  async bars(
-    owner: HitOwner,
-    bounds: readonly number[],
-  ): Promise<{ counts: number[]; total: number; imported: number }> {
-    const { reader, clock } = this.#options
+  async bars(owner: HitOwner, bounds: readonly number[]): Promise<Bars> {
+    if ('linkIds' in owner) return this.#groupBars(owner.linkIds, bounds)
+    const { clock } = this.#options
     const current = hourOf(clock())
-    const all: number[] = []
-    let total = 0
-    let imported = 0
-    // Only the bar of the current hour can change meanwhile, and it is read last.
-    for (let at = 0; at + 1 < bounds.length; at += BARS_AT_ONCE) {
-      const part = bounds.slice(at, at + BARS_AT_ONCE + 1)
-      const read = await reader.call('hitBars', { owner, bounds: part })
-      all.push(...read.counts)
-      total = read.committed
-      imported = read.imported
-    }
+    const { counts: all, total, imported } = await this.#read(owner, bounds, BARS_AT_ONCE)
     if ('accountId' in owner) return { counts: all, total, imported }
     // The link may have been deleted after the series was read.
     const pending = Math.max(0, this.#options.counts.ofLink(owner.linkId) - total)
@@ -329,6 +342,38 @@ export class HitSeries {
     const isOpen = current >= (bounds[last] ?? 0) && current < (bounds[last + 1] ?? 0)
     if (isOpen) all[last] = (all[last] ?? 0) + pending
     return { counts: all, total: total + pending, imported }
+  }
+
+  async #read(owner: HitOwner, bounds: readonly number[], barsAtOnce: number): Promise<Bars> {
+    const { reader } = this.#options
+    const bars: Bars = { counts: [], total: 0, imported: 0 }
+    // Only the bar of the current hour can change meanwhile, and it is read last.
+    for (let at = 0; at + 1 < bounds.length; at += barsAtOnce) {
+      const part = bounds.slice(at, at + barsAtOnce + 1)
+      const read = await reader.call('hitBars', { owner, bounds: part })
+      bars.counts.push(...read.counts)
+      bars.total = read.committed
+      bars.imported = read.imported
+    }
+    return bars
+  }
+
+  /** Leaves out pending hits. */
+  async #groupBars(linkIds: readonly number[], bounds: readonly number[]): Promise<Bars> {
+    const sums: Bars = {
+      counts: Array(Math.max(0, bounds.length - 1)).fill(0),
+      total: 0,
+      imported: 0,
+    }
+    for (let at = 0; at < linkIds.length; at += REPORT_LINKS_AT_ONCE) {
+      const part = linkIds.slice(at, at + REPORT_LINKS_AT_ONCE)
+      const barsAtOnce = Math.max(1, Math.floor(BARS_AT_ONCE / part.length))
+      const read = await this.#read({ linkIds: part }, bounds, barsAtOnce)
+      sums.counts = sums.counts.map((count, i) => count + (read.counts[i] ?? 0))
+      sums.total += read.total
+      sums.imported += read.imported
+    }
+    return sums
   }
 
   /** Like `linkDays`, for up to one page of links. */

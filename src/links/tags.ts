@@ -12,6 +12,12 @@ interface TagCount {
   count: number
 }
 
+interface TagQuery {
+  accountId: AccountId
+  tag: string
+  limit: number
+}
+
 /** Runs on the reader thread. */
 export function tagReads(db: Database) {
   // Each step seeks the next tag, so that the time does not depend on the number of links.
@@ -26,7 +32,15 @@ export function tagReads(db: Database) {
        WHERE account_id = ?1 AND link_tags.tag = tags.tag LIMIT ${TAG_COUNT_MAX})) AS count
      FROM tags WHERE tag IS NOT NULL`,
   )
+  const tagged = db.prepare<{ id: number }, [AccountId, string, number]>(
+    `SELECT link_id AS id FROM link_tags WHERE account_id = ? AND tag = ?
+     ORDER BY link_id DESC LIMIT ?`,
+  )
   return {
+    /** The newest links with a tag. */
+    linksOfTag: ({ accountId, tag, limit }: TagQuery): number[] =>
+      tagged.all(accountId, tag, limit).map(({ id }) => id),
+
     /** The first tags of an account in alphabetical order. */
     listTags: ({ accountId }: { accountId: AccountId }): TagCount[] => tags.all(accountId),
   }

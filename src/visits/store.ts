@@ -105,6 +105,11 @@ interface VisitQuery {
   to: number
 }
 
+function rowsOf(owner: HitOwner): [Scope, id: number][] {
+  if ('linkIds' in owner) return owner.linkIds.map((id) => [LINK, id])
+  return ['linkId' in owner ? [LINK, owner.linkId] : [ACCOUNT, owner.accountId]]
+}
+
 /** Runs on the reader thread. */
 export function visitReads(db: Database) {
   const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
@@ -113,10 +118,11 @@ export function visitReads(db: Database) {
   return {
     /** The sums of some days, as `encodeSums`, without rows that are damaged. */
     visitSums({ owner, from, to }: VisitQuery): Uint8Array {
-      const [scope, id] =
-        'linkId' in owner ? ([LINK, owner.linkId] as const) : ([ACCOUNT, owner.accountId] as const)
       const total = emptySums()
-      for (const row of rows.all(scope, id, from, to)) addSums(total, sumsOfRow(row) ?? emptySums())
+      for (const [scope, id] of rowsOf(owner)) {
+        const found = rows.all(scope, id, from, to)
+        for (const row of found) addSums(total, sumsOfRow(row) ?? emptySums())
+      }
       return encodeSums(total)
     },
   }

@@ -47,8 +47,11 @@ async function setUp(app: TestApp, hits: Readonly<Record<string, number>>) {
 
 const PATHS = ['/app/analytics', '/app/links/SPRING'] as const
 
-const sumOf = (text: string) =>
-  /<strong>([\d,]+)<\/strong>\s+hits? ([^<]+)<\/p>/.exec(text)?.slice(1)
+/** The tile with the hits, and of which time they are. */
+const sumOf = (text: string) => [
+  /<dt>Hits<\/dt>\s*<dd><strong>([\d,]+)/.exec(text)?.[1],
+  /<p class="hint">Hits ([^<,.]+)/.exec(text)?.[1],
+]
 
 /** Lines of a file without its head, by their first cell. */
 async function csvOf(visitor: Visitor, path: string): Promise<Record<string, number>> {
@@ -153,12 +156,21 @@ test('the range is compared with the period before', async () => {
   })
   for (const path of PATHS) {
     const week = await owner.get(`${path}?range=7d`)
-    expect(week.text).toMatch(/▲ 300 % [^.]*\(3\)/)
+    expect(week.text).toMatch(/▲ 300 %[^.]*>3 before</)
     expect(week.text).toContain('1 Mar 2026: 2 hits so far, 3 hits before')
     const day = await owner.get(`${path}?from=2026-02-23&to=2026-02-24`)
-    expect(day.text).toMatch(/▼ 89 % [^.]*\(93\)/)
+    expect(day.text).toMatch(/▼ 89 %[^.]*>93 before</)
     const none = await owner.get(`${path}?from=2026-02-14&to=2026-02-15`)
     expect(none.text).not.toMatch(/[▲▼]/)
+    const thisWeek = await owner.get(`${path}?range=week`)
+    expect(sumOf(thisWeek.text)).toEqual(['12', 'this week'])
+    const lastWeek = await owner.get(`${path}?range=last-week`)
+    expect(sumOf(lastWeek.text)).toEqual(['93', 'last week'])
+    expect(lastWeek.text).toContain('>5 before<')
+    const month = await owner.get(`${path}?range=month`)
+    expect(sumOf(month.text)).toEqual(['2', 'this month'])
+    const lastMonth = await owner.get(`${path}?range=last-month`)
+    expect(sumOf(lastMonth.text)).toEqual(['108', 'last month'])
     // What was before is not kept.
     const long = await owner.get(`${path}?range=12m`)
     expect(long.text).not.toMatch(/before/)
@@ -197,20 +209,19 @@ test.each(['', 'Mars/Phobos', '+01:00', '__proto__', '<b>', 'x'.repeat(10_000)])
   async (zone) => {
     const { owner } = await withOwner()
     expect((await setZone(owner, zone)).status).toBe(400)
-    expect((await owner.get('/app/analytics')).text).toContain('data-zone-suggestion')
+    expect((await owner.get('/app/analytics')).text).toContain('Day (UTC)')
   },
 )
 
-test('the time zone can be set once and is then no longer suggested', async () => {
+test('until the account chooses a time zone, days are those of the browser', async () => {
   await using app = await testApp()
-  const { owner } = await setUpOwner(app)
-  const seen = await owner.post(
-    '/app/account/time-zone',
-    { zone: 'UTC', next: 'analytics' },
-    { from: '/app/analytics' },
-  )
-  expect(seen.location).toBe('/app/analytics')
-  expect((await owner.get('/app/analytics')).text).not.toContain('data-zone-suggestion')
-  const account = await owner.get('/app/account')
-  expect(account.text).toContain('<option value="UTC" selected>')
+  const { owner } = await setUp(app, { '2026-02-09T23:00:00Z': 10 })
+  const at = async (zone: string) => {
+    owner.cookies.set('hopcode-zone', zone)
+    return sumOf((await owner.get('/app/analytics?from=2026-02-10&to=2026-02-10')).text)[0]
+  }
+  expect(await at('Europe/Berlin')).toBe('10')
+  expect(await at('Mars/Phobos')).toBe('0')
+  await setZone(owner, 'UTC')
+  expect(await at('Europe/Berlin')).toBe('0')
 })

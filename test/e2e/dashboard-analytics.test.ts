@@ -3,10 +3,9 @@ import { HOUR } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { makeMember } from '../support/members.ts'
 import { sharedApp } from '../support/shared.ts'
 
-/** The page Analytics, and the hits of one link: hits over time, budgets, most followed links. */
+/** The page Analytics, and the hits of one link: hits over time, reports, most followed links. */
 
 const DAY = 24 * HOUR
 const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
@@ -25,7 +24,7 @@ async function analyticsOf(visitor: Visitor, path: string): Promise<Analytics> {
   const number = (shown = '') => Number(shown.replaceAll(',', ''))
   const table = /<table[\s\S]*?<\/table>/.exec(text.split('id="hits-table"')[1] ?? '')?.[0] ?? ''
   return {
-    sum: number(/<strong>([\d,]+)<\/strong>\s+hits? (?:in|since|from|on) /.exec(text)?.[1] ?? '0'),
+    sum: number(/<dt>Hits<\/dt>\s*<dd><strong>([\d,]+)/.exec(text)?.[1] ?? '0'),
     rows: [...table.matchAll(/data-label="Hits"><div>([\d,]+)/g)].map(([, count]) => number(count)),
     text,
   }
@@ -44,7 +43,7 @@ async function follow(app: TestApp, code: string, times = 1): Promise<void> {
 const counted = (visitor: Visitor, hits: number): Promise<void> =>
   eventually(`${hits} hits are counted`, async () => {
     const { text } = await visitor.get('/app/analytics?range=all')
-    return text.includes(`<strong>${hits.toLocaleString('en')}</strong>`)
+    return new RegExp(`<dt>Hits</dt>\\s*<dd><strong>${hits.toLocaleString('en')}<`).test(text)
   })
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, n) => sum + n, 0)
@@ -175,10 +174,10 @@ test('a refresh brings the parts that change and no page around them', async () 
   const one = await owner.get(`/app/analytics/${code}?range=24h`, hx)
   for (const { text } of [all, one]) {
     expect(text).not.toMatch(/<html|<nav|<h1|csrf/)
-    expect(text).toMatch(/<strong>2<\/strong>\s+hits in the last 24 hours/)
+    expect(text).toMatch(/<dt>Hits<\/dt>\s*<dd><strong>2<\/strong>/)
+    expect(text).toContain('Hits in the last 24 hours')
     expect(text).toContain('hx-swap-oob="innerHTML:#hits-table"')
   }
-  expect(all.text).toContain('hx-swap-oob="innerHTML:#budgets"')
   const plain = await owner.get(`/app/analytics/${code}?range=24h`)
   expect(plain.location).toBe(`/app/links/${code}?range=24h`)
 })
@@ -194,35 +193,47 @@ test.each(['', '?range=', '?range=1h', '?range=toString', '?range=%00'])(
   },
 )
 
-// spec: Limits | Write budget, Free
-test('the budgets of the plan stand beside what the last minute took, and a look takes nothing', async () => {
+test('a report has the hits and the links of a tag, or of a selection', async () => {
   await using app = await testApp({ env: ENV })
-  const member = await makeMember(app, 'free@example.com')
-  const used = async () =>
-    [
-      ...(await member.get('/app/analytics')).text.matchAll(/([\d,]+ of [\d,]+) used<\/meter>/g),
-    ].map(([, text]) => text)
-  expect(await used()).toEqual(['0 of 60', '0 of 300'])
-  expect((await member.get('/app/analytics')).text).toContain('100 at most')
-  await app.shorten('https://example.com/spring', 'free')
-  app.advance(30_000)
-  for (let i = 0; i < 4; i++) await app.call('GET', '/api/list', { key: 'free' })
-  expect(await used()).toEqual(['1 of 60', '4 of 300'])
-  expect(await used()).toEqual(['1 of 60', '4 of 300'])
-  const { headers } = await app.call('GET', '/api/list', { key: 'free' })
-  expect(headers.get('x-ratelimit-remaining')).toBe('295')
-  app.advance(30_000)
-  expect(await used()).toEqual(['0 of 60', '5 of 300'])
-  for (let i = 0; i < 60; i++) await app.shorten(`https://example.com/${i}`, 'free')
-  app.setPlan('free', 'pro')
-  expect(await used()).toEqual(['60 of 600', '5 of 3,000'])
+  const { owner, key } = await setUpOwner(app)
+  for (const [code, hits, tags] of [
+    ['SPRING', 1, ['print']],
+    ['SUMMER', 3, ['print', 'a & b']],
+    ['WINTER', 2, []],
+  ] as const) {
+    await app.claim(code, `https://example.com/${code}`, key)
+    await app.call('PATCH', `/api/links/${code}`, { key, json: { tags } })
+    await follow(app, code, hits)
+  }
+  await counted(owner, 6)
+  const codesOf = ({ text }: Analytics) =>
+    [...text.matchAll(/href="\/app\/links\/([A-Z]{6})"/g)].map(([, code]) => code)
+  for (const [query, sum, codes] of [
+    ['tag=print', 4, ['SUMMER', 'SPRING']],
+    ['tag=a+%26+b', 3, ['SUMMER']],
+    ['tag=none', 0, []],
+    ['links=WINTER,SPRING', 3, ['WINTER', 'SPRING']],
+  ] as const) {
+    const report = await analyticsOf(owner, `/app/analytics?${query}&range=24h`)
+    expect([query, report.sum, codesOf(report)]).toEqual([query, sum, [...codes]])
+    // Another range stays with the report, and so does its file.
+    const other = new RegExp(`/app/analytics\\?${query.split('=')[0]}=[^"]*&amp;range=7d#`)
+    expect(report.text).toMatch(other)
+    const file = await owner.get(`/app/analytics.csv?${query}&range=24h`)
+    const total = file.text
+      .split('\r\n')
+      .slice(1, -1)
+      .map((line) => Number(line.split(',')[1]))
+    expect([query, sumOf(total)]).toEqual([query, sum])
+  }
 })
 
-test('a budget of 0 is shown as no limit', async () => {
-  const env = { ...ENV, ENTERPRISE_WRITES_PER_MINUTE: '0', ENTERPRISE_READS_PER_MINUTE: '0' }
-  await using app = await testApp({ env })
+test('a report of another account’s links is not found', async () => {
+  await using app = await testApp({ env: ENV })
   const { owner } = await setUpOwner(app)
-  const { text } = await owner.get('/app/analytics')
-  expect(text.match(/no limit/g)).toHaveLength(2)
-  expect(text).not.toContain('<meter')
+  await app.claim('SPRING', 'https://example.com/spring', 'pro')
+  await app.call('PATCH', '/api/links/SPRING', { key: 'pro', json: { tags: ['print'] } })
+  await follow(app, 'SPRING')
+  expect((await owner.get('/app/analytics?links=SPRING')).status).toBe(404)
+  expect((await analyticsOf(owner, '/app/analytics?tag=print')).sum).toBe(0)
 })

@@ -9,6 +9,7 @@ import { sharedApp } from '../support/shared.ts'
 /** The page Keys: creating, rotating, revoking and ending API keys, and what they can do. */
 
 const DAY = 24 * HOUR
+const ENV = { ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
 
 const secretIn = ({ text }: Seen): string => /value="(hop_\w+)"/.exec(text)?.[1] ?? ''
 const statusOf = async (app: TestApp, key: string): Promise<number> =>
@@ -297,4 +298,37 @@ test('a client without a session is sent to the sign-in page, and nothing is cha
   }
   app.advance(DAY + 1)
   expect(await statusOf(app, key)).toBe(200)
+})
+
+// spec: Limits | Write budget, Free
+test('the budgets of the plan stand beside what the last minute took, and a look takes nothing', async () => {
+  await using app = await testApp({ env: ENV })
+  const member = await makeMember(app, 'free@example.com')
+  const used = async () =>
+    [...(await member.get('/app/keys')).text.matchAll(/([\d,]+ of [\d,]+) used<\/meter>/g)].map(
+      ([, text]) => text,
+    )
+  expect(await used()).toEqual(['0 of 60', '0 of 300'])
+  expect((await member.get('/app/keys')).text).toContain('100 at most')
+  await app.shorten('https://example.com/spring', 'free')
+  app.advance(30_000)
+  for (let i = 0; i < 4; i++) await app.call('GET', '/api/list', { key: 'free' })
+  expect(await used()).toEqual(['1 of 60', '4 of 300'])
+  expect(await used()).toEqual(['1 of 60', '4 of 300'])
+  const { headers } = await app.call('GET', '/api/list', { key: 'free' })
+  expect(headers.get('x-ratelimit-remaining')).toBe('295')
+  app.advance(30_000)
+  expect(await used()).toEqual(['0 of 60', '5 of 300'])
+  for (let i = 0; i < 60; i++) await app.shorten(`https://example.com/${i}`, 'free')
+  app.setPlan('free', 'pro')
+  expect(await used()).toEqual(['60 of 600', '5 of 3,000'])
+})
+
+test('a budget of 0 is shown as no limit', async () => {
+  const env = { ...ENV, ENTERPRISE_WRITES_PER_MINUTE: '0', ENTERPRISE_READS_PER_MINUTE: '0' }
+  await using app = await testApp({ env })
+  const { owner } = await setUpOwner(app)
+  const { text } = await owner.get('/app/keys')
+  expect(text.match(/no limit/g)).toHaveLength(2)
+  expect(text).not.toContain('<meter')
 })

@@ -39,7 +39,7 @@ test('everybody with the address sees the numbers of the link, but not its desti
   const { text, status, headers } = await new Visitor(app, { from: '192.0.2.77' }).get(address)
   expect(status).toBe(200)
   expect(text).toContain(`hop.test/${code}`)
-  expect(text).toContain('<strong>6</strong> hits')
+  expect(text).toMatch(/<dt>Hits<\/dt>\s*<dd><strong>6</)
   expect(text).toContain('many.example')
   expect(text).not.toContain('few-')
   expect(text).not.toContain('private-plans')
@@ -126,7 +126,7 @@ testInBrowser(
     const { page, problems } = opened
     for (const place of [address, path, '/app/analytics']) {
       await page.goto(app.url + place)
-      await page.getByText('6 in the last 30 minutes').waitFor()
+      await page.locator('.tiles', { hasText: 'last 30 minutes' }).waitFor()
       await page.getByRole('img', { name: '6 hits in 30 minutes' }).waitFor()
       expect(await violations(page)).toEqual([])
     }

@@ -90,39 +90,41 @@ test('without a source of countries, the panel says how to get one', async () =>
 
 const LONG_SESSIONS = { SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '168' }
 
-/** What the panels say of people and bots, without markup. */
-async function peopleAndBots(owner: Visitor, path: string): Promise<string> {
-  const { text } = await owner.get(path)
-  const [head] = /<h2>Visitors<\/h2>.*?<\/div>/s.exec(text) as RegExpExecArray
-  return head.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')
+/** The text of an element of a page, without markup. */
+function textOf(markup: string, element: RegExp): string {
+  const [found = ''] = element.exec(markup) ?? []
+  return found
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
 }
 
-test('people and bots are compared with the days before, and an unknown part is an estimate', async () => {
+test('people, bots and each source are compared with the period before, like all hits', async () => {
   await using app = await testApp({ visitFlushMs: 20, env: { ...ENV, ...LONG_SESSIONS } })
   const { owner, code } = await followed(app, { times: 5 })
   const path = `/app/links/${code}`
   const follow = async (times: number, headers: Record<string, string>) => {
     for (let i = 0; i < times; i++) await app.call('GET', `/${code}`, { headers })
   }
-  // The days of a range in UTC, and in the zone of the account.
   const onDay = (day: number) => `${path}?from=2026-03-0${day}&to=2026-03-0${day}`
-  // Nothing is known of the day before, and of a day that has not ended.
-  expect(await peopleAndBots(owner, onDay(1))).not.toContain('complete')
+  const tilesOf = async (day: number) =>
+    textOf((await owner.get(onDay(day))).text, /<dl class="tiles".*?<\/dl>/s)
+  // Four people and a bot.
+  expect(await tilesOf(1)).toContain('People 4')
   app.advance(DAY)
   await follow(6, { 'user-agent': CHROME })
   await shows(owner, onDay(2), 'all 6 hits.')
-  expect(await peopleAndBots(owner, onDay(2))).not.toContain('complete')
   app.advance(DAY)
-  expect(await peopleAndBots(owner, onDay(2))).toContain(
-    '6 by people, ▲ 50 % more · 0 by bots, ▼ 100 % fewer',
+  expect(await tilesOf(2)).toContain(
+    'Hits 6 ▲ 20 % more 5 before People 6 ▲ 50 % more 4 before Bots 0 ▼ 100 % fewer 1 before',
   )
-  expect(await peopleAndBots(owner, onDay(2))).toContain('1 complete day, against as many before')
+  const { text } = await owner.get(onDay(2))
+  const sources = textOf(text, /<section aria-labelledby="panel-referrer">.*?<\/section>/s)
+  expect(sources).toContain('Source Hits Share Change')
+  expect(sources).toMatch(/6 100 % (new|\+\d+ %)/)
   await follow(3, { 'user-agent': CHROME })
   await follow(1, { 'user-agent': CHROME, dnt: '1' })
   await shows(owner, onDay(3), 'Details of 3 of 4 hits.')
-  app.advance(DAY)
-  // 3 of 4 hits are known, so that 4 are people like the 6 before.
-  expect(await peopleAndBots(owner, onDay(3))).toContain(
-    '3 by people, about ▼ 33 % fewer · 0 by bots Details',
-  )
+  // Of one hit nothing is known: it counts as the others.
+  expect(await tilesOf(3)).toContain('People 4 ▼ 33 % fewer 6 before')
 })

@@ -37,6 +37,9 @@
     const middle = place.left + place.width / 2 - box.left
     const left = Math.min(Math.max(0, middle - tip.offsetWidth / 2), box.width - tip.offsetWidth)
     tip.style.left = `${left}px`
+    const drawn = bar.querySelector('.bar')
+    const top = (drawn ?? bar).getBoundingClientRect()[drawn ? 'top' : 'bottom'] - box.top
+    tip.style.top = `${Math.max(0, top - tip.offsetHeight - 6)}px`
     return bar.dataset.tip
   }
 
@@ -82,16 +85,9 @@
     if (event.detail.elt.querySelector('svg[data-at]')) event.preventDefault()
   })
 
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
-
-  /** Offers the browser's time zone. */
-  const suggestZone = () => {
-    const form = document.querySelector('form[data-zone-suggestion]')
-    if (form && zone !== 'UTC') {
-      form.elements.zone.value = zone
-      form.querySelector('[data-zone]').textContent = zone.replaceAll('_', ' ')
-      form.hidden = false
-    }
+  /** Tells the form of the account page which time zone the browser has. */
+  const hintZone = () => {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
     const hint = document.querySelector('[data-zone-hint]')
     const select = document.getElementById('field-zone')
     if (!hint || select.value === zone) return
@@ -106,5 +102,5 @@
   }
   document.addEventListener('htmx:afterSwap', enhance)
   enhance()
-  suggestZone()
+  hintZone()
 })()

@@ -1,7 +1,15 @@
 /* Progressive enhancement: every page works without this script. */
 ;(() => {
   // The same form as on charts, whatever the browser's language.
-  const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+  const format = { dateStyle: 'medium', timeStyle: 'short' }
+  const chosenZone = document.documentElement.dataset.zone
+  const zone = chosenZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
+  const dateTime = new Intl.DateTimeFormat('en-GB', { ...format, timeZone: zone })
+  // The server shows days and times in the browser's time zone until the account chooses one.
+  if (!chosenZone) {
+    // biome-ignore lint/suspicious/noDocumentCookie: Firefox has no cookieStore.
+    document.cookie = `hopcode-zone=${zone}; Path=/app; SameSite=Lax; Max-Age=31536000`
+  }
   const status = document.getElementById('status')
   let clearing
 
@@ -21,7 +29,7 @@
     element.textContent = h >= 48 ? `${Math.floor(h / 24)} d ${h % 24} h` : short
   }
 
-  /** Shows times in the browser's time zone, and buttons that need scripts. */
+  /** Shows times in the account's time zone, and buttons that need scripts. */
   const enhance = () => {
     for (const element of document.querySelectorAll('time[datetime]:not([data-done])')) {
       if (element.dataset.countdown !== undefined) continue

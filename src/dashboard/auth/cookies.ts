@@ -1,4 +1,8 @@
+import { findTimeZone } from '../../hits/range.ts'
+
 const YEAR_SECONDS = 365 * 24 * 3600
+/** Written by `dashboard.js`. */
+const ZONE_COOKIE = 'hopcode-zone'
 
 type CookieName = 'session' | 'form' | 'known' | 'step' | 'theme'
 
@@ -29,6 +33,12 @@ export class Cookies {
   findTheme(request: Request): Theme | undefined {
     const theme = this.find('theme', request)
     return isTheme(theme) ? theme : undefined
+  }
+
+  /** The browser's time zone, which the script of the pages stores. */
+  findZone(request: Request): string | undefined {
+    const cookies = new Bun.CookieMap(request.headers.get('cookie') ?? '')
+    return findTimeZone(cookies.get(ZONE_COOKIE) ?? '')
   }
 
   /**

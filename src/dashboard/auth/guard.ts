@@ -55,6 +55,9 @@ export interface CurrentUser {
   origin: Origin
   /** Undefined: the colors of the system. */
   theme: Theme | undefined
+  /** The time zone of all times and days: the account's, else the browser's. An IANA name. */
+  zone: string
+  hasChosenZone: boolean
   /** Path of the page, with its query unless that is long; undefined for a response to a form. */
   path: string | undefined
 }
@@ -62,7 +65,7 @@ export interface CurrentUser {
 /** `token`: of the session's cookie. */
 export function currentUserOf(
   deps: Pick<DashboardDeps, 'cookies' | 'hasher' | 'random'>,
-  { id, createdAt, provedAt, isLong, accountId, plan, email, isOwner }: SessionRow,
+  { id, createdAt, provedAt, isLong, accountId, plan, email, isOwner, timeZone }: SessionRow,
   { request, origin, token }: { request: Request; origin: Origin; token: string },
 ): CurrentUser {
   return {
@@ -71,6 +74,8 @@ export function currentUserOf(
     csrf: formToken(deps, token),
     origin,
     theme: deps.cookies.findTheme(request),
+    zone: timeZone ?? deps.cookies.findZone(request) ?? 'UTC',
+    hasChosenZone: timeZone !== null,
     path: request.method === 'GET' ? shortPathOf(request) : undefined,
   }
 }

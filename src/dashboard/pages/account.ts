@@ -17,7 +17,7 @@ import { FormRefusal, isHtmx, noContent, refuse, seeOther } from '../responses.t
 import * as parts from '../ui/components.ts'
 import { errorOf } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
-import { zoneForm, zoneOf } from '../ui/local-time.ts'
+import { zoneForm } from '../ui/local-time.ts'
 
 const PATH = '/app/account'
 /** The response waits for the deletion of this many links; more are deleted in the background. */
@@ -40,7 +40,7 @@ export const accountPages = signedInPages({
     const timeZone = findTimeZone(form.text('zone'))
     if (!timeZone) throw refuse('There is no such time zone.')
     await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
-    return seeOther(form.text('next') === 'analytics' ? '/app/analytics' : `${PATH}?done=zone`)
+    return seeOther(`${PATH}?done=zone`)
   },
   // The choice of colors in the account menu. It is a cookie, so it belongs to this browser.
   'POST /app/theme': ({ deps, form, request }) => {
@@ -108,7 +108,7 @@ function accountPage(context: PageContext): Response {
         ${parts.card('You', accountFacts(deps, account))}
         ${parts.card('Password', passwordForm(context))}
       </div>
-      ${parts.card('Time zone', zoneForm(user, zoneOf(account)))}
+      ${parts.card('Time zone', zoneForm(user, user.zone))}
       <div id="security">
         ${parts.card('Two-factor sign-in', twoFactor(account))}
         ${sessionsCard(deps, user)}

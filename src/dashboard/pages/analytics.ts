@@ -1,4 +1,3 @@
-import { planName } from '../../accounts/plans.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { visitsCsv } from '../../analytics/read.ts'
 import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
@@ -13,10 +12,10 @@ import {
   type RangeChoice,
   zonedHour,
 } from '../../hits/range.ts'
-import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY } from '../../hits/series.ts'
+import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY, REPORT_LINKS_MAX } from '../../hits/series.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
-import type { Usage } from '../../limits/budgets.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { requireOwnedLink } from '../../links/update.ts'
 import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
 import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -33,29 +32,32 @@ import {
 } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import { linkPath, shownUrl } from '../ui/link-parts.ts'
-import { zoneOf, zoneSuggestion } from '../ui/local-time.ts'
-import { knownPart, PANEL_TITLES, totalOf, valueTable, visitSection } from '../ui/visit-panels.ts'
+import { knownPart, PANELS, valueTable, visitSection } from '../ui/visit-panels.ts'
 
 const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
-/** Hits and visitors of the account and of its links, as pages, parts of pages and files. */
+/**
+ * Hits and visitors of the account and of its links, as pages, parts of pages and files. `?tag=` and
+ * `?links=` with codes limit the account's to a report on some links.
+ */
 export const analyticsPages = signedInPages({
   'GET /app/analytics': async (context) => {
-    const chart = await readChart(context, accountHits(context))
-    if (!wantsFragment(context.request)) return analyticsPage(context, chart)
-    const limits = budgets(context)
-    return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
+    const report = await reportHits(context)
+    const chart = await readChart(context, report)
+    if (wantsFragment(context.request)) return htmlResponse(refreshedHits(chart))
+    return analyticsPage(context, report, chart)
   },
   'GET /app/analytics/:code': (context) => {
     if (wantsFragment(context.request)) return refreshedLink(context)
     return seeOther(`${linkHits(context).path}?${parseRange(context.query).query}`)
   },
-  'GET /app/analytics/visits': (context) => valuesPage(context, accountHits(context)),
-  'GET /app/analytics/visits.csv': (context) => valuesFile(context, accountHits(context)),
+  'GET /app/analytics/visits': async (context) => valuesPage(context, await reportHits(context)),
+  'GET /app/analytics/visits.csv': async (context) =>
+    valuesFile(context, await reportHits(context)),
   'GET /app/links/:code/visits': (context) => valuesPage(context, linkHits(context)),
   'GET /app/links/:code/visits.csv': (context) => valuesFile(context, linkHits(context)),
-  'GET /app/analytics.csv': (context) => hitFile(context, accountHits(context), 'hits'),
+  'GET /app/analytics.csv': async (context) => hitFile(context, await reportHits(context), 'hits'),
   'GET /app/links/:code/hits.csv': (context) => {
     const hits = linkHits(context)
     return hitFile(context, hits, `hits-${hits.label}`)
@@ -67,7 +69,7 @@ export async function linkHitsSection(context: PageContext): Promise<Html> {
   const hits = linkHits(context)
   const chart = await readChart(context, hits)
   return html`${hitSection(hits, chart)}
-    ${await visitPanels(context.deps, hits, chart)}`
+    ${visitPanels(context.deps, hits, chart)}`
 }
 
 /** The element of a link's page whose number is refreshed with its chart. */
@@ -86,8 +88,8 @@ async function refreshedLink(context: PageContext): Promise<Response> {
   }
 }
 
-/** The chart of the range in the query. */
-export async function readChart(
+/** The chart of the range in the query, without details of visitors. */
+export async function readHits(
   { deps, query }: Pick<PageContext, 'deps' | 'query'>,
   { owner, zone, empty }: Pick<HitsPage, 'owner' | 'zone' | 'empty'>,
 ): Promise<HitChart> {
@@ -102,54 +104,46 @@ export async function readChart(
   return { chosen, range, counts, previous, total, imported, now, recent, empty }
 }
 
-/** The limits of the plan, and their usage in the last minute. */
-function budgets({ deps, user: { account } }: PageContext): Html {
-  const { read, write } = deps.limiter.usage(account)
-  const { bulkMax } = deps.plans[account.plan]
-  return html`
-    ${meter('Changes', 'write', write)}
-    ${meter('Reads', 'read', read)}
-    <p><strong>URLs in one bulk</strong><br>${parts.count(bulkMax)} at most</p>`
+async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart> {
+  const { visitDetails } = context.deps
+  const chart = await readHits(context, hits)
+  const { bounds, previous } = chart.range
+  const visits = await visitDetails.of(hits.owner, daysOf(bounds))
+  if (!previous || visits.known === 0) return { ...chart, visits }
+  const before = await visitDetails.of(hits.owner, daysOf(previous))
+  // A comparison with details of few redirects would compare the gaps.
+  return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
 }
 
-function meter(label: string, name: string, { limit, used }: Usage): Html {
-  const id = `meter-${name}`
-  if (limit === 0) return html`<p><strong>${label}</strong><br>no limit</p>`
-  const all = { id, min: 0, max: limit, value: used, high: Math.ceil(limit * 0.9) }
-  const text = `${parts.count(used)} of ${parts.count(limit)} used`
-  return html`
-    <div class="field">
-      <label for="${id}">${label}</label>
-      <meter ${attributes(all)}>${text}</meter>
-      <p class="hint">${text}${
-        used >= limit && html`. <strong>The next request is refused</strong>`
-      }</p>
-    </div>`
-}
-
-async function analyticsPage(context: PageContext, chart: HitChart): Promise<Response> {
-  const { deps, user } = context
+async function analyticsPage(
+  context: PageContext,
+  report: HitsPage,
+  chart: HitChart,
+): Promise<Response> {
+  const { deps } = context
   const account = requireAccount(context)
-  const hits = accountHits(context)
   return page(context, {
-    title: 'Analytics',
+    title: report.label,
+    ...(report.scope && { back: { href: PATH, label: 'Analytics of all links' } }),
     main: html`
-      ${account.timeZone === null && zoneSuggestion(user)}
-      ${hitSection(hits, chart)}
-      ${await visitPanels(deps, hits, chart)}
-      ${chart.total > 0 && (await topCard(deps, account, chart))}
-      ${parts.card('API limits', [
-        html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
-          ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
-        html`<div id="budgets" class="columns small">${budgets(context)}</div>`,
-      ])}`,
+      ${report.note && html`<p class="hint">${report.note}</p>`}
+      ${hitSection(report, chart)}
+      ${visitPanels(deps, report, chart)}
+      ${chart.total > 0 && (await topCard(deps, { account, report, chart }))}`,
   })
 }
 
-async function topCard({ top }: DashboardDeps, { id }: AccountRow, chart: HitChart): Promise<Html> {
+interface TopCard {
+  account: AccountRow
+  report: HitsPage
+  chart: HitChart
+}
+
+async function topCard({ top }: DashboardDeps, { account, report, chart }: TopCard): Promise<Html> {
   const { bounds } = chart.range
   const { links, isExact } = await top.find({
-    accountId: id,
+    accountId: account.id,
+    linkIds: 'linkIds' in report.owner ? report.owner.linkIds : undefined,
     from: bounds[0] ?? 0,
     to: bounds.at(-1) ?? 0,
     limit: TOP_ROWS,
@@ -190,7 +184,11 @@ interface HitsPage {
   owner: HitOwner
   zone: string
   path: string
+  /** The query that limits a report to some links, with `&` at its end. */
+  scope?: string
   label: string
+  /** Which links a report is about. */
+  note?: string
   /** The source of refreshes, and the series as a file. */
   live: string
   csv: string
@@ -198,23 +196,51 @@ interface HitsPage {
   empty: Html
 }
 
-const accountHits = (context: PageContext): HitsPage => ({
-  owner: { accountId: context.user.account.id },
-  zone: zoneOf(requireAccount(context)),
-  path: PATH,
-  label: 'Analytics',
-  live: PATH,
-  csv: `${PATH}.csv`,
-  empty: html`<p>None of your links has been followed yet. Create one and share it: its hits
-    appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`,
-})
+/** All links of the account, or those with the tag or the codes in the query. */
+async function reportHits(context: PageContext): Promise<HitsPage> {
+  const { deps, user, query } = context
+  const accountId = user.account.id
+  const shared = { zone: user.zone, path: PATH, live: PATH }
+  const csv = `${PATH}.csv`
+  const empty = html`<p>None of these links has been followed yet. Their hits appear here within
+    seconds.</p>`
+  if (query.tag !== undefined) {
+    const { tag } = query
+    const limit = REPORT_LINKS_MAX + 1
+    const found = await deps.reader.call('linksOfTag', { accountId, tag, limit })
+    const linkIds = found.slice(0, REPORT_LINKS_MAX)
+    const note =
+      found.length > linkIds.length
+        ? `The newest ${linkIds.length} links with this tag.`
+        : `${parts.plural(linkIds.length, 'link')} with this tag.`
+    const scope = `${new URLSearchParams({ tag })}&`
+    return { ...shared, csv, empty, owner: { linkIds }, scope, label: `Analytics: ${tag}`, note }
+  }
+  if (query.links !== undefined) {
+    const codes = query.links.split(',').slice(0, REPORT_LINKS_MAX)
+    const links = codes.map((code) => requireOwnedLink(deps, user.account, code))
+    const note = `${parts.plural(links.length, 'selected link')}.`
+    const scope = `${new URLSearchParams({ links: codes.join(',') })}&`
+    const owner = { linkIds: links.map(({ id }) => id) }
+    return { ...shared, csv, empty, owner, scope, label: 'Analytics: selection', note }
+  }
+  return {
+    ...shared,
+    csv,
+    owner: { accountId },
+    label: 'Analytics',
+    empty: html`<p>None of your links has been followed yet. Create one and share it: its hits
+      appear here within seconds.</p>
+      ${parts.linkButton('Go to the links', '/app/links', 'primary')}`,
+  }
+}
 
 function linkHits(context: PageContext): HitsPage {
   const { id, code, url } = ownLink(context)
   const path = linkPath(code)
   return {
     owner: { linkId: id },
-    zone: zoneOf(requireAccount(context)),
+    zone: context.user.zone,
     path,
     label: code,
     live: `${PATH}/${code}`,
@@ -242,30 +268,26 @@ async function readRange(
   return hitRange(choice, { ...options, now: clock(), firstHit })
 }
 
-/** The panels below a chart, for the UTC days of its range. */
-async function visitPanels(
-  { visitDetails, clock }: DashboardDeps,
-  { owner, path }: HitsPage,
-  { chosen, range }: Pick<HitChart, 'chosen' | 'range'>,
-): Promise<Html> {
-  const days = daysOf(range)
+/** The panels below a chart. */
+function visitPanels(
+  { visitDetails }: DashboardDeps,
+  { path, scope = '' }: HitsPage,
+  { chosen, range, visits, visitsBefore: before }: HitChart,
+): Html {
+  if (!visits) return html``
   const { isOn, hasCountries } = visitDetails
   const paths = (kind: VisitKind) => {
-    const query = `by=${kind}&${chosen.query}`
+    const query = `${scope}by=${kind}&${chosen.query}`
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
   }
-  const visits = await visitDetails.of(owner, days)
-  // Else the period before is not kept, or not shown for the hits either.
-  const isCompared = range.previous !== undefined && visits.known > 0
-  const change = isCompared ? await visitDetails.change(owner, days, clock()) : undefined
-  return visitSection({ visits, change, days, isOn, hasCountries, paths })
+  return visitSection({ visits, before, days: daysOf(range.bounds), isOn, hasCountries, paths })
 }
 
-/** The UTC days that a range of another time zone touches, at most as many as are kept. */
-function daysOf({ bounds }: HitRange): DayRange {
-  const to = Math.ceil((bounds.at(-1) ?? 0) / HOURS_OF_DAY)
-  const from = Math.max(to - DAYS_KEPT.day, Math.floor((bounds[0] ?? 0) / HOURS_OF_DAY))
-  return { from, to }
+/** The UTC days that lie for the most part between the first and the last bound. */
+function daysOf(bounds: readonly number[]): DayRange {
+  const dayAt = (hour = 0) => Math.round(hour / HOURS_OF_DAY)
+  const to = Math.max(1, Math.ceil((bounds.at(-1) ?? 0) / HOURS_OF_DAY))
+  return { from: Math.max(to - DAYS_KEPT.day, Math.min(to - 1, dayAt(bounds[0]))), to }
 }
 
 async function read(context: PageContext, { owner, zone }: HitsPage) {
@@ -273,23 +295,23 @@ async function read(context: PageContext, { owner, zone }: HitsPage) {
   const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
   const range = await readRange(deps, { owner, zone, choice: chosen.choice })
-  const visits = await deps.visitDetails.of(owner, daysOf(range))
+  const visits = await deps.visitDetails.of(owner, daysOf(range.bounds))
   return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
 }
 
 async function valuesPage(context: PageContext, shown: HitsPage): Promise<Response> {
   const { kind, chosen, visits, values } = await read(context, shown)
-  const title = PANEL_TITLES[kind]
-  const { path, label } = shown
-  const csv = `${path}/visits.csv?by=${kind}&${chosen.query}`
+  const { title } = PANELS[kind]
+  const { path, scope = '', label } = shown
+  const csv = `${path}/visits.csv?${scope}by=${kind}&${chosen.query}`
   return page(context, {
     title,
-    back: { href: `${path}?${chosen.query}#visits`, label },
+    back: { href: `${path}?${scope}${chosen.query}#visits`, label },
     main: parts.card('All values', [
       html`<p class="hint">${knownPart(visits)}</p>`,
       values.length === 0
         ? html`<p>None yet.</p>`
-        : valueTable(title, values, totalOf(visits, kind)),
+        : valueTable(kind, values, { visits, before: undefined }),
       html`<p><a href="${csv}" download>Download as CSV</a></p>`,
     ]),
   })
@@ -297,7 +319,7 @@ async function valuesPage(context: PageContext, shown: HitsPage): Promise<Respon
 
 async function valuesFile(context: PageContext, shown: HitsPage): Promise<Response> {
   const { kind, range, values } = await read(context, shown)
-  const name = `${PANEL_TITLES[kind].toLowerCase()}-${range.first}-to-${range.last}.csv`
+  const name = `${PANELS[kind].title.toLowerCase()}-${range.first}-to-${range.last}.csv`
   return fileResponse(BYTE_ORDER_MARK + visitsCsv(values), { name, type: CSV_TYPE })
 }
 

@@ -8,24 +8,28 @@ import {
   keyName,
   parseKeyName,
 } from '../../accounts/keys.ts'
+import { planName } from '../../accounts/plans.ts'
 import type { KeyRow, KeyScope } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
+import type { Usage } from '../../limits/budgets.ts'
 import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { refuse, refuseAt, seeOther } from '../responses.ts'
+import { htmlResponse, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { copyButton } from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
-import { confirmPage, page } from '../ui/layout.ts'
+import { liveRegion } from '../ui/hit-chart.ts'
+import { confirmPage, page, wantsFragment } from '../ui/layout.ts'
 
 const PATH = '/app/keys'
 
 /** The account's API keys. */
 export const keyPages = signedInPages({
-  'GET /app/keys': keysPage,
+  'GET /app/keys': (context) =>
+    wantsFragment(context.request) ? htmlResponse(limits(context)) : keysPage(context),
   'POST /app/keys/new': formAction(keysPage, createKey),
   'POST /app/keys/rotate': formAction(keysPage, rotateKey),
   'GET /app/keys/revoke': (context) => {
@@ -154,8 +158,41 @@ function keysPage(context: PageContext, created?: NewKey): Response {
         parts.card('API keys', [keyTable(user, keys, deps.clock()), WHAT_CHANGES])
       }
       ${!keys.some(hasNoExpiry) && noKey(keys.length > 0)}
-      ${newKeyForm(context)}`,
+      ${newKeyForm(context)}
+      ${limitsCard(context)}`,
   })
+}
+
+const limitsCard = (context: PageContext): Html =>
+  parts.card('Limits', [
+    html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
+      ${planName(context.user.account.plan)} plan allows. Redirects of your links do not count.</p>`,
+    html`<div class="columns small" ${liveRegion('limits', PATH)}>${limits(context)}</div>`,
+  ])
+
+/** The limits of the plan, and their usage in the last minute. */
+function limits({ deps, user: { account } }: PageContext): Html {
+  const { read, write } = deps.limiter.usage(account)
+  const { bulkMax } = deps.plans[account.plan]
+  return html`
+    ${meter('Changes', 'write', write)}
+    ${meter('Reads', 'read', read)}
+    <p><strong>URLs in one bulk</strong><br>${parts.count(bulkMax)} at most</p>`
+}
+
+function meter(label: string, name: string, { limit, used }: Usage): Html {
+  const id = `meter-${name}`
+  if (limit === 0) return html`<p><strong>${label}</strong><br>no limit</p>`
+  const all = { id, min: 0, max: limit, value: used, high: Math.ceil(limit * 0.9) }
+  const text = `${parts.count(used)} of ${parts.count(limit)} used`
+  return html`
+    <div class="field">
+      <label for="${id}">${label}</label>
+      <meter ${attributes(all)}>${text}</meter>
+      <p class="hint">${text}${
+        used >= limit && html`. <strong>The next request is refused</strong>`
+      }</p>
+    </div>`
 }
 
 const newKeyCard = (

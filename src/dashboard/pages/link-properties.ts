@@ -17,14 +17,14 @@ import {
 } from '../../links/property-table.ts'
 import { PropertiesBody } from '../../links/schema.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
-import { type PageContext, requireAccount } from '../auth/guard.ts'
+import type { PageContext } from '../auth/guard.ts'
 import { FormRefusal, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
 import { linkPath, replacesMain } from '../ui/link-parts.ts'
 import { offeredTags } from '../ui/link-table.ts'
-import { localText, parseLocal, zoneOf } from '../ui/local-time.ts'
+import { localText, parseLocal } from '../ui/local-time.ts'
 
 /** The properties of a link as one form. */
 
@@ -44,7 +44,7 @@ function lengthMax({ kind, max }: SettableProperty): number | undefined {
 /** The time zone of the form, or that of the account if it names none. */
 function zoneIn(context: PageContext): string {
   const named = context.form.text('zone')
-  return isTimeZone(named) ? named : zoneOf(requireAccount(context))
+  return isTimeZone(named) ? named : context.user.zone
 }
 
 /** The fields that differ from those of the page that the form came from, as JSON of the API. */

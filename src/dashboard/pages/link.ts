@@ -8,13 +8,7 @@ import type { LinkProperties } from '../../links/property-table.ts'
 import { AliasPath, ShortenBody } from '../../links/schema.ts'
 import { updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import {
-  type CurrentUser,
-  ownLink,
-  type PageContext,
-  requireAccount,
-  spendWrite,
-} from '../auth/guard.ts'
+import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
 import { atField } from '../responses.ts'
@@ -24,7 +18,7 @@ import { icon } from '../ui/icons.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 import { badge, bare, destination, linkPath, qrPicture, replacesMain } from '../ui/link-parts.ts'
 import { badgesOf, type LinkState, tagPath } from '../ui/link-table.ts'
-import { exactTime, longTime, zoneOf } from '../ui/local-time.ts'
+import { exactTime, longTime } from '../ui/local-time.ts'
 import { HIT_COUNT_ID, linkHitsSection } from './analytics.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
 import { qrCard } from './link-qr.ts'
@@ -88,7 +82,7 @@ async function linkPage(context: PageContext): Promise<Response> {
   const { deps, user, query } = context
   const link = ownLink(context)
   const properties = deps.properties.propertiesOf(link.id)
-  const zone = zoneOf(requireAccount(context))
+  const { zone } = user
   const disabled = deps.moderation.reads.find(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone, disabled, now: deps.clock() }

@@ -15,7 +15,7 @@ import { hitSection } from '../ui/hit-chart.ts'
 import { page, publicPage } from '../ui/layout.ts'
 import { destination, linkPath } from '../ui/link-parts.ts'
 import { visitSection } from '../ui/visit-panels.ts'
-import { readChart } from './analytics.ts'
+import { readHits } from './analytics.ts'
 
 /** The public page of a link: its hits and visitors, for everyone with its secret address. */
 
@@ -115,7 +115,7 @@ async function sharedPage(
   if (!shared || deps.moderation.reads.find(shared.code)) throw new AppError('page_not_found')
   const owner = { linkId: shared.linkId }
   const empty = html`<p>This link has not been followed yet.</p>`
-  const chart = await readChart(context, { owner, zone: 'UTC', empty })
+  const chart = await readHits(context, { owner, zone: 'UTC', empty })
   const days = lastWeek(deps.clock())
   const { isOn, hasCountries } = deps.visitDetails
   const visits = withFewHidden(await deps.visitDetails.of(owner, days))

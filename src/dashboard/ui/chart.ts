@@ -42,14 +42,14 @@ const STEPS_MAX = 4
 
 /**
  * A bar chart as SVG, readable without color: numbers on the axes, the highest value, and an
- * outline for the current period. A line shows the period before. The value of every bar is in its
+ * outline for the current period. A line above the bars shows the period before. The value of every bar is in its
  * tooltip, which `charts.js` also opens by keyboard. All positions are percentages, so it fits any
  * width without scaling its text.
  */
 export function barChart({ title, description, bars, ticks }: ChartProps): Html {
   const values = bars.flatMap(({ value, previous = 0 }) => [value, previous])
-  const steps = axisSteps(Math.max(...values))
-  const top = steps.at(-1) ?? 1
+  const top = Math.max(1, ...values)
+  const steps = axisSteps(top)
   return html`<div class="chart">
     <svg role="img" aria-labelledby="chart-title chart-desc" data-chart>
       <title id="chart-title">${title}</title>
@@ -64,12 +64,12 @@ export function barChart({ title, description, bars, ticks }: ChartProps): Html 
     </svg></div>`
 }
 
-/** Round steps of an axis from 0 to `highest` or just above, about four. */
+/** Round steps of an axis from 0 up to `highest`, about four. */
 export function axisSteps(highest: number): number[] {
   const rough = Math.max(1, highest / STEPS_MAX)
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? 10 * power
-  return Array.from({ length: Math.max(1, Math.ceil(highest / step)) + 1 }, (_, i) => i * step)
+  return Array.from({ length: Math.floor(highest / step) + 1 }, (_, i) => i * step)
 }
 
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -119,6 +119,7 @@ function previousLine(bars: readonly Bar[], top: number): Html | false {
   )
   return html`<svg width="100%" height="100%" preserveAspectRatio="none"
       viewBox="0 0 ${bars.length} 100">
+    <polyline class="before-edge" points="${points.join(' ')}" />
     <polyline class="before" points="${points.join(' ')}" /></svg>`
 }
 

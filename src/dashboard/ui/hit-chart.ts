@@ -1,4 +1,6 @@
+import type { Visits } from '../../analytics/visits.ts'
 import {
+  CALENDAR,
   dateOf,
   type HitRange,
   hourOfDay,
@@ -6,12 +8,14 @@ import {
   type Preset,
   parseDate,
   type RangeChoice,
+  ROLLING,
   zonedHour,
 } from '../../hits/range.ts'
 import { hourOf } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { type Bar, barChart, longDate, shortDate, sparkline, timeTicks } from './chart.ts'
 import * as parts from './components.ts'
+import { icon } from './icons.ts'
 
 /** Hits over time as a section of a page: ranges, the total, a chart and a table. */
 
@@ -22,6 +26,10 @@ const LABELS: Record<Preset, string> = {
   '90d': '90 days',
   '12m': '12 months',
   all: 'All',
+  week: 'This week',
+  'last-week': 'Last week',
+  month: 'This month',
+  'last-month': 'Last month',
 }
 const USUAL: Preset = '30d'
 
@@ -61,33 +69,38 @@ export interface HitChart {
   now: number
   /** Hits per minute of the last half hour; undefined while they cannot be read. */
   recent: readonly number[] | undefined
+  /** Details of the hits of the range, and of the period before. Absent on a public page. */
+  visits?: Visits | undefined
+  visitsBefore?: Visits | undefined
   /** Advice while there are no hits. */
   empty: Html
 }
 
-/**
- * The section with its ranges and its table. Only the content of `#hits` refreshes itself, from
- * `live`. `path`: the page. `live` and `csv`, the series as a file, are absent on a public page.
- */
-export function hitSection(
-  { path, live, csv }: { path: string; live?: string; csv?: string },
-  chart: HitChart,
-): Html {
+/** Where a section is shown. */
+interface SectionPaths {
+  /** The page. */
+  path: string
+  /** Which links a report is about, as a query string that ends with `&`, or empty. */
+  scope?: string
+  /** The source of refreshes, and the series as a file. Absent on a public page. */
+  live?: string
+  csv?: string
+}
+
+/** The section with its ranges and its table. Only the content of `#hits` refreshes itself. */
+export function hitSection(paths: SectionPaths, chart: HitChart): Html {
+  const { scope = '', live, csv } = paths
   const { chosen } = chart
-  const tabs = PRESETS.map((preset) => {
-    const isCurrent = 'preset' in chosen.choice && chosen.choice.preset === preset
-    const href = `${path}?range=${preset}#hits-section`
-    const all = attributes({ href, 'aria-current': isCurrent ? 'true' : undefined })
-    return html`<li><a ${all}>${LABELS[preset]}</a></li>`
-  })
   const id = 'hits'
-  const region = live ? liveRegion(id, `${live}?${chosen.query}`) : attributes({ id })
+  const region = live ? liveRegion(id, `${live}?${scope}${chosen.query}`) : attributes({ id })
   return html`
     <section class="card" id="hits-section">
-      <h2>Hits</h2>
+      <h2 class="visually-hidden">Hits</h2>
       <div class="row apart">
-        <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
-        ${dateForm(path, chart)}
+        <nav class="tabs" aria-label="Time range"><ul>${ROLLING.map((preset) =>
+          rangeTab(paths, chosen, preset),
+        )}</ul></nav>
+        ${otherRanges(paths, chart)}
       </div>
       <div ${region}>${summary(chart)}</div>
       <div class="row apart">
@@ -95,12 +108,49 @@ export function hitSection(
           <summary>Show as table</summary>
           <div id="hits-table">${dataTable(chart)}</div>
         </details>
-        ${csv && html`<p><a href="${csv}?${chosen.query}" download>Download as CSV</a></p>`}
+        ${csv && html`<p><a href="${csv}?${scope}${chosen.query}" download>Download as CSV</a></p>`}
       </div>
     </section>`
 }
 
-function dateForm(path: string, { chosen, range, now }: HitChart): Html {
+const isChosen = ({ choice }: ChosenRange, preset: Preset): boolean =>
+  'preset' in choice && choice.preset === preset
+
+function rangeTab(paths: SectionPaths, chosen: ChosenRange, preset: Preset): Html {
+  return html`<li><a ${rangeLink(paths, chosen, preset)}>${LABELS[preset]}</a></li>`
+}
+
+const rangeLink = ({ path, scope = '' }: SectionPaths, chosen: ChosenRange, preset: Preset) =>
+  attributes({
+    href: `${path}?${scope}range=${preset}#hits-section`,
+    'aria-current': isChosen(chosen, preset) ? 'true' : undefined,
+  })
+
+/** Weeks, months and two dates, in a menu whose button shows which of them is chosen. */
+function otherRanges(paths: SectionPaths, chart: HitChart): Html {
+  const { chosen, range } = chart
+  const { choice, typed } = chosen
+  const preset = CALENDAR.find((one) => isChosen(chosen, one))
+  const dates = `${shortDate(range.first)} to ${longDate(range.last)}`
+  const label = preset ? LABELS[preset] : 'preset' in choice ? 'Weeks, months, dates' : dates
+  const isCurrent = preset !== undefined || !('preset' in choice)
+  const items = CALENDAR.map((one) => {
+    const link = rangeLink(paths, chosen, one)
+    return html`<a class="menu-item" ${link}>${LABELS[one]}</a>`
+  })
+  return html`
+    <button type="button" class="button plain" popovertarget="range-menu"
+      ${attributes({ 'aria-current': isCurrent ? 'true' : undefined })}>${label}
+      ${icon('chevron-down')}</button>
+    <div id="range-menu" class="menu range-menu" popover>
+      ${items}
+      ${!typed && dateForm(paths, chart)}
+    </div>
+    ${typed && dateForm(paths, chart)}`
+}
+
+/** The form is shown below its button if the typed dates are refused. */
+function dateForm({ path, scope = '' }: SectionPaths, { chosen, range, now }: HitChart): Html {
   const { from, to, problem } = chosen.typed ?? {
     from: String(range.first),
     to: String(range.last),
@@ -112,7 +162,9 @@ function dateForm(path: string, { chosen, range, now }: HitChart): Html {
     const all = { type: 'date', id: `range-${name}`, name, value, max, required: true, ...about }
     return html`<label class="hint" for="range-${name}">${label}</label><input ${attributes(all)}>`
   }
+  const kept = Object.fromEntries(new URLSearchParams(scope))
   return html`<form class="row dates" method="get" action="${path}#hits-section">
+    ${parts.hiddenFields(kept)}
     ${date('from', 'From', from)}
     ${date('to', 'to', to)}
     ${parts.button('Show', 'plain')}
@@ -152,14 +204,7 @@ function summary(chart: HitChart): Html {
   const unit = { hour: 'Hours', day: 'Days', week: 'Weeks from Monday' }[range.unit]
   const current = { hour: 'this hour', day: 'today', week: 'this week' }[range.unit]
   return html`
-    <div class="row sums">
-      <p class="sum">
-        <strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
-      <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time${
-        imported > 0 && html`, of which ${parts.count(imported)} are imported and have no dates`
-      }</p>
-      ${chart.recent && lastMinutes(chart.recent)}
-    </div>
+    ${tiles(chart)}
     ${barChart({
       bars,
       ticks: timeTicks(range),
@@ -168,19 +213,62 @@ function summary(chart: HitChart): Html {
     })}
     <p class="hint">${unit} in ${zoneName(range.zone)}.
       ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
-      ${hadHits && html` <span class="before-key">Line</span>: the period before.`}</p>`
+      ${hadHits && html` <span class="before-key">Line</span>: ${periodBefore(chart)}.`}
+      ${parts.count(Math.max(total, sum))} all time${
+        imported > 0 && html`, of which ${parts.count(imported)} are imported and have no dates`
+      }.</p>`
 }
 
-/** How busy the link or the account is now. */
-const lastMinutes = (recent: readonly number[]): Html => html`<p class="hint">
-  <strong>${parts.count(sumOf(recent))}</strong> in the last ${recent.length} minutes
-  ${sparkline(recent, 'minute')}</p>`
+/** The numbers of the range, all compared with the same period before. */
+function tiles(chart: HitChart): Html {
+  const { counts, previous, visits, recent } = chart
+  const sum = sumOf(counts)
+  const before = previous && sumOf(previous)
+  const [now, earlier] = [partsOfHits(sum, visits), partsOfHits(before, chart.visitsBefore)]
+  return html`<dl class="tiles" aria-label="Numbers ${periodOf(chart)}">
+    ${tile('Hits', sum, before)}
+    ${now && tile('People', now.people, earlier?.people)}
+    ${now && tile('Bots', now.bots, earlier?.bots)}
+    ${recent && liveTile(recent)}
+  </dl>
+  <p class="hint">Hits ${periodOf(chart)}${
+    before !== undefined && `, compared with ${periodBefore(chart)}`
+  }.</p>`
+}
+
+function tile(label: string, count: number, before: number | undefined): Html {
+  return html`<div>
+    <dt>${label}</dt>
+    <dd><strong>${parts.count(count)}</strong> ${changeBadge(count, before)}</dd>
+    ${before !== undefined && html`<dd class="hint">${parts.count(before)} before</dd>`}
+  </div>`
+}
+
+/** How busy the links are now. */
+const liveTile = (recent: readonly number[]): Html => html`<div>
+  <dt>Live</dt>
+  <dd><strong>${parts.count(sumOf(recent))}</strong> ${sparkline(recent, 'minute')}</dd>
+  <dd class="hint">last ${recent.length} minutes</dd>
+</div>`
+
+/**
+ * Hits by people and by bots: the shares among the hits whose details are known, of all hits.
+ * Undefined if no details are known.
+ */
+function partsOfHits(all: number | undefined, visits: Visits | undefined) {
+  if (all === undefined || !visits || visits.known === 0) return undefined
+  const bots = Math.round((all * visits.bots) / (visits.people + visits.bots))
+  return { people: all - bots, bots }
+}
 
 export const zoneName = (zone: string): string => zone.replaceAll('_', ' ')
 
 /** After "1,234 hits". */
 export function periodOf({ chosen, range }: Pick<HitChart, 'chosen' | 'range'>): string {
   const { choice } = chosen
+  if ('preset' in choice && CALENDAR.some((one) => one === choice.preset)) {
+    return LABELS[choice.preset].toLowerCase()
+  }
   if ('preset' in choice && choice.preset !== 'all') {
     return `in the last ${LABELS[choice.preset]}`
   }
@@ -190,28 +278,30 @@ export function periodOf({ chosen, range }: Pick<HitChart, 'chosen' | 'range'>):
   return `from ${longDate(first)} to ${longDate(last)}`
 }
 
-/** How the range compares with the one before: in percent, unless that had no hits. */
-function comparison({ range, counts, previous }: HitChart): Html | false {
-  if (!previous) return false
-  const before = sumOf(previous)
+/** After "compared with". */
+function periodBefore({ chosen: { choice }, range }: HitChart): string {
+  if ('preset' in choice) {
+    const { preset } = choice
+    if (preset === 'week') return 'the same days of last week'
+    if (preset === 'month') return 'the same days of last month'
+    if (preset === 'last-week') return 'the week before'
+    if (preset === 'last-month') return 'the month before'
+  }
   const days = range.first.until(range.last).days + 1
-  const hours = range.bounds.length - 1
-  const isDay = range.unit === 'hour' && hours === 24
-  const period = isDay ? '24 hours' : days === 1 ? 'day' : `${days} days`
-  const tail = html` the ${period} before (${parts.count(before)}) · `
-  if (before === 0) return html`No hits in the ${period} before · `
-  const change = moreOrFewer(sumOf(counts) / before)
-  return change ? html`${change} than in${tail}` : html`As many as in${tail}`
+  const isDay = range.unit === 'hour' && range.bounds.length - 1 === 24
+  return `the ${isDay ? '24 hours' : days === 1 ? 'day' : `${days} days`} before`
 }
 
-/** For a factor by which something has changed; undefined without a change of a per cent. */
-export function moreOrFewer(factor: number): Html | undefined {
-  const change = Math.round((factor - 1) * 100)
-  if (change === 0) return undefined
+/** The change in percent; nothing for less than one per cent or without a period before. */
+function changeBadge(count: number, before: number | undefined): Html | false {
+  if (before === undefined || (before === 0 && count === 0)) return false
+  if (before === 0) return html`<span class="badge good">new</span>`
+  const change = Math.round((count / before - 1) * 100)
+  if (change === 0) return false
   const size = `${parts.count(Math.abs(change))} %`
   return change > 0
-    ? html`<strong class="badge good">▲ ${size} more</strong>`
-    : html`<strong class="badge bad">▼ ${size} fewer</strong>`
+    ? html`<span class="badge good">▲ ${size}<span class="visually-hidden"> more</span></span>`
+    : html`<span class="badge bad">▼ ${size}<span class="visually-hidden"> fewer</span></span>`
 }
 
 function barsOf({ range, counts, previous, now }: HitChart): Bar[] {

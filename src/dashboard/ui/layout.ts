@@ -81,7 +81,8 @@ export function page(
     </header>`
   const main = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
     ${contentOf(context, props)}`
-  return documentOf({ top, main, theme: user.theme }, context, props)
+  const zone = user.hasChosenZone ? user.zone : undefined
+  return documentOf({ top, main, theme: user.theme, zone }, context, props)
 }
 
 /** What a page says about the last action, and its own content. */
@@ -124,16 +125,18 @@ interface Frame {
   top: Html
   main: Html
   theme: Theme | undefined
+  /** The time zone that the account has chosen. */
+  zone?: string | undefined
   width?: 'wide' | 'narrow'
 }
 
 function documentOf(
-  { top, main, theme, width = 'wide' }: Frame,
+  { top, main, theme, zone, width = 'wide' }: Frame,
   { refusal }: LastAction,
   { title, cookies, headers, status }: Content,
 ): Response {
   const markup = html`<!doctype html>
-<html lang="en" ${attributes({ 'data-theme': theme })}>
+<html lang="en" ${attributes({ 'data-theme': theme, 'data-zone': zone })}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,5 +1,4 @@
-import type { AccountRow } from '../../accounts/store.ts'
-import { isTimeZone, TIME_ZONES } from '../../hits/range.ts'
+import { TIME_ZONES } from '../../hits/range.ts'
 import { zonedTime } from '../../lib/clock.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
@@ -46,10 +45,6 @@ export function exactTime(epochMs: number, zone: string): string {
   return `${time.toString({ smallestUnit: 'second' })} (${zoneName(zone)})`
 }
 
-/** The time zone of the account's days. */
-export const zoneOf = ({ timeZone }: AccountRow): string =>
-  timeZone !== null && isTimeZone(timeZone) ? timeZone : 'UTC'
-
 /** The path that sets the account's time zone. */
 const ACTION = '/app/account/time-zone'
 
@@ -61,7 +56,7 @@ export const zoneForm = (user: CurrentUser, zone: string): Html =>
     [
       parts.select({
         name: 'zone',
-        label: 'Days of the analytics begin at midnight in',
+        label: 'Times and days are those of',
         choices: TIME_ZONES.map((value) => ({ value, label: zoneName(value) })),
         value: zone,
       }),
@@ -69,17 +64,4 @@ export const zoneForm = (user: CurrentUser, zone: string): Html =>
       parts.button('Set the time zone', 'plain'),
     ],
     { id: 'time-zone' },
-  )
-
-/** Offers the browser's time zone to an account without one. Shown by the script. */
-export const zoneSuggestion = (user: CurrentUser): Html =>
-  parts.form(
-    user,
-    ACTION,
-    [
-      parts.hiddenFields({ zone: '', next: 'analytics' }),
-      html`<p>Days begin at midnight UTC. Your browser is in <strong data-zone></strong>.</p>`,
-      parts.button('Use this time zone', 'plain'),
-    ],
-    { class: 'form row', 'data-zone-suggestion': true, hidden: true },
   )

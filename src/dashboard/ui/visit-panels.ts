@@ -1,29 +1,29 @@
-import type { DayRange, VisitChange, Visits, VisitValue } from '../../analytics/visits.ts'
+import type { DayRange, Visits, VisitValue } from '../../analytics/visits.ts'
 import { dateOf } from '../../hits/range.ts'
 import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
-import type { VisitKind } from '../../visits/values.ts'
+import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
 import { longDate } from './chart.ts'
 import * as parts from './components.ts'
-import { moreOrFewer } from './hit-chart.ts'
 
 /** Where visitors come from and what they use, as a section of a page. */
 
-export const PANEL_TITLES: Record<VisitKind, string> = {
-  referrer: 'Sources',
-  country: 'Countries',
-  device: 'Devices',
-  browser: 'Browsers',
-  os: 'Systems',
-  bot: 'Bots',
+/** The title of each panel, and the head of its column. */
+export const PANELS: Record<VisitKind, { title: string; value: string }> = {
+  referrer: { title: 'Sources', value: 'Source' },
+  country: { title: 'Countries', value: 'Country' },
+  device: { title: 'Devices', value: 'Device' },
+  browser: { title: 'Browsers', value: 'Browser' },
+  os: { title: 'Systems', value: 'System' },
+  bot: { title: 'Bots', value: 'Bot' },
 }
 
 const ROWS = 10
 
 export interface VisitSection {
   visits: Visits
-  /** Absent on a public page, and if the days before are not known. */
-  change?: VisitChange | undefined
+  /** The period before. Absent on a public page, and if its details are not known. */
+  before?: Visits | undefined
   days: DayRange
   /** Whether details are recorded, and countries known. */
   isOn: boolean
@@ -33,7 +33,7 @@ export interface VisitSection {
 }
 
 export function visitSection(section: VisitSection): Html {
-  const { visits, change, isOn, days } = section
+  const { visits, isOn, days } = section
   if (visits.hits === 0) return html``
   if (!isOn && visits.known === 0) {
     return parts.card(
@@ -45,28 +45,12 @@ export function visitSection(section: VisitSection): Html {
     <section class="card" id="visits">
       <div class="row sums">
         <h2>Visitors</h2>
-        <p>${peopleAndBots(visits, change)}</p>
-        <p class="hint">${knownPart(visits)} By UTC day: ${periodOf(days)}.${
-          change &&
-          html` Changes: ${parts.plural(change.days, 'complete day')}, against as many before.`
-        }</p>
+        <p class="hint">${knownPart(visits)} By UTC day: ${periodOf(days)}.</p>
       </div>
-      <div class="columns small panels">${Object.entries(PANEL_TITLES).map(([kind, title]) =>
-        panel(section, kind as VisitKind, title),
-      )}</div>
+      <div class="columns small panels">${VISIT_KINDS.map((kind) => panel(section, kind))}</div>
       <p class="hint">Each panel counts by itself. Combinations, such as the browsers of one
         country, are not stored.</p>
     </section>`
-}
-
-const peopleAndBots = ({ people, bots }: Visits, change: VisitChange | undefined): Html => html`
-  <strong>${parts.count(people)}</strong> by people${changeBy(change, 'people')} ·
-  <strong>${parts.count(bots)}</strong> by bots${changeBy(change, 'bots')}`
-
-function changeBy(change: VisitChange | undefined, of: 'people' | 'bots'): Html | false {
-  if (!change || !Number.isFinite(change[of])) return false
-  const about = change.isEstimate && 'about '
-  return html`, ${about}${moreOrFewer(change[of]) ?? 'as many as before'}`
 }
 
 /** How complete the panels are. */
@@ -82,11 +66,8 @@ function periodOf({ from, to }: DayRange): string {
   return first === last ? first : `${first} to ${last}`
 }
 
-function panel(
-  { visits, hasCountries, paths }: VisitSection,
-  kind: VisitKind,
-  title: string,
-): Html {
+function panel({ visits, before, hasCountries, paths }: VisitSection, kind: VisitKind): Html {
+  const { title } = PANELS[kind]
   const values = visits.values[kind]
   const isMissing = kind === 'country' && !hasCountries && values.length === 0
   if (isMissing && !paths) return html``
@@ -96,7 +77,7 @@ function panel(
       <h3 id="panel-${kind}">${title}</h3>
       ${isMissing && noCountries}
       ${!isMissing && values.length === 0 && html`<p class="hint">None yet.</p>`}
-      ${values.length > 0 && valueTable(title, values.slice(0, ROWS), totalOf(visits, kind))}
+      ${values.length > 0 && valueTable(kind, values.slice(0, ROWS), { visits, before })}
       ${
         values.length > 0 &&
         links &&
@@ -114,19 +95,49 @@ const noCountries = html`<p class="hint">Countries need a file: set COUNTRY_FILE
   /usr/share/tor/geoip after installing tor-geoipdb, and start again.</p>`
 
 /** The hits that the shares of a panel relate to. */
-export const totalOf = ({ people, bots }: Visits, kind: VisitKind): number =>
+const totalOf = ({ people, bots }: Visits, kind: VisitKind): number =>
   kind === 'bot' ? bots : people
 
-export function valueTable(caption: string, values: readonly VisitValue[], total: number): Html {
+interface Compared {
+  visits: Visits
+  /** Absent without a period before whose details are known. */
+  before: Visits | undefined
+}
+
+export function valueTable(
+  kind: VisitKind,
+  values: readonly VisitValue[],
+  { visits, before }: Compared,
+): Html {
+  const total = totalOf(visits, kind)
   const most = Math.max(...values.map(({ hits }) => hits))
+  const earlier = new Map(before?.values[kind].map(({ value, hits }) => [value, hits]))
+  const change = ({ value, hits }: VisitValue) =>
+    before && changeText(rateOf(hits, visits), rateOf(earlier.get(value) ?? 0, before))
   const columns = {
-    Value: ({ name, hits }: VisitValue) => html`${parts.shareBar(hits / most)}
+    [PANELS[kind].value]: ({ name, hits }: VisitValue) => html`${parts.shareBar(hits / most)}
       <span class="cut">${name}</span>`,
     Hits: { cell: ({ hits }: VisitValue) => parts.count(hits), isNumber: true },
     Share: { cell: ({ hits }: VisitValue) => shareText(hits, total), isNumber: true },
+    ...(before && { Change: { cell: change, isNumber: true } }),
   }
-  const table = parts.table(caption, values, columns, { isNarrow: true })
+  const table = parts.table(PANELS[kind].title, values, columns, { isNarrow: true })
   return html`<div class="shares">${table}</div>`
+}
+
+/** Hits of a value among all hits, if those without details are like the others. */
+const rateOf = (hits: number, { hits: all, known }: Visits): number =>
+  known === 0 ? 0 : (hits / known) * all
+
+/** `+12 %`, `−5 %`, `new`. */
+function changeText(now: number, before: number): Html {
+  if (before === 0) return html`<span class="up">new</span>`
+  const percent = Math.round((now / before - 1) * 100)
+  if (percent === 0) return html`<span class="hint">0 %</span>`
+  const size = `${parts.count(Math.abs(percent))} %`
+  return percent > 0
+    ? html`<span class="up">+${size}</span>`
+    : html`<span class="down">−${size}</span>`
 }
 
 /** Never "100 %" or "0 %" of a part that is neither. */
