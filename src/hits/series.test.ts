@@ -10,14 +10,8 @@ import {
 } from '../../test/support/hit-series.ts'
 import { inProcess } from '../../test/support/in-process.ts'
 import { HOUR } from '../lib/clock.ts'
-import {
-  type Bucket,
-  BucketPruner,
-  type BucketWrites,
-  DAYS_KEPT,
-  STEP_MS,
-  type Step,
-} from './series.ts'
+import { BucketPruner } from './pruner.ts'
+import { type Bucket, type BucketWrites, DAYS_KEPT, STEP_MS, type Step } from './series.ts'
 
 const DAY = 24 * HOUR
 

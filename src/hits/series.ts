@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
+import { type Clock, HOUR } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
 
 /**
@@ -74,49 +74,6 @@ export function bucketWrites(db: Database) {
 
 export type BucketWrites = ReturnType<typeof bucketWrites>
 
-const PRUNE_INTERVAL_MS = 10 * MINUTE
-/** Rows of each table per transaction: another write waits about 10 ms at most. */
-const PRUNED_MAX = 4000
-
-interface PrunerOptions {
-  writer: Caller<BucketWrites>
-  clock: Clock
-}
-
-/** Removes expired buckets while no other write waits. */
-export class BucketPruner {
-  readonly #options: PrunerOptions
-  #timer: Timer | undefined
-  #isClosed = false
-
-  constructor(options: PrunerOptions) {
-    this.#options = options
-    void this.#pruneRepeatedly()
-  }
-
-  /** Removes everything that has expired by now. Throws if the disk refuses. */
-  async prune(): Promise<void> {
-    const { writer, clock } = this.#options
-    const command = { now: clock(), max: PRUNED_MAX }
-    let isMoreLeft = true
-    while (isMoreLeft && !this.#isClosed) {
-      isMoreLeft = await writer.call('pruneBuckets', command, { background: true })
-    }
-  }
-
-  close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
-  async #pruneRepeatedly(): Promise<void> {
-    // After an error the next interval retries: expired buckets do no harm.
-    await this.prune().catch(() => {})
-    if (this.#isClosed) return
-    this.#timer = setTimeout(() => void this.#pruneRepeatedly(), PRUNE_INTERVAL_MS)
-  }
-}
-
 /**
  * Epoch ms, `to` exclusive. Both are widened to whole hours or days (UTC) and narrowed to the range
  * that is kept: 100 days of hours, 400 days, nothing in the future.
@@ -186,7 +143,7 @@ export function seriesReads(db: Database) {
     )
     const sum = db.prepare<{ count: number | null }, [number, string]>(
       `SELECT sum(count) AS count FROM hits_by_${step} WHERE ${step} = ? AND scope = ${LINK}
-         AND id IN (SELECT value FROM json_each(?)) AND dimension = ''`,
+         AND id IN (SELECT value FROM json_each(?))`,
     )
     return (at: number, owner: HitOwner): number => {
       if ('linkIds' in owner) return sum.get(at, JSON.stringify(owner.linkIds))?.count ?? 0

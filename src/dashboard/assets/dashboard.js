@@ -7,7 +7,6 @@
   const dateTime = new Intl.DateTimeFormat('en-GB', { ...format, timeZone: zone })
   // The server shows days and times in the browser's time zone until the account chooses one.
   if (!chosenZone) {
-    // biome-ignore lint/suspicious/noDocumentCookie: Firefox has no cookieStore.
     document.cookie = `hopcode-zone=${zone}; Path=/app; SameSite=Lax; Max-Age=31536000`
   }
   const status = document.getElementById('status')

@@ -38,8 +38,8 @@ const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
 /**
- * Hits and visitors of the account and of its links, as pages, parts of pages and files. `?tag=` and
- * `?links=` with codes limit the account's to a report on some links.
+ * Hits and visitors of the account and of its links, as pages, parts of pages and files. `?tag=`
+ * and `?links=` with codes limit the account's to a report on some links.
  */
 export const analyticsPages = signedInPages({
   'GET /app/analytics': async (context) => {

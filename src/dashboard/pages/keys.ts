@@ -166,7 +166,8 @@ function keysPage(context: PageContext, created?: NewKey): Response {
 const limitsCard = (context: PageContext): Html =>
   parts.card('Limits', [
     html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
-      ${planName(context.user.account.plan)} plan allows. Redirects of your links do not count.</p>`,
+      ${planName(context.user.account.plan)} plan allows. Redirects of your links do not
+      count.</p>`,
     html`<div class="columns small" ${liveRegion('limits', PATH)}>${limits(context)}</div>`,
   ])
 

@@ -42,9 +42,9 @@ const STEPS_MAX = 4
 
 /**
  * A bar chart as SVG, readable without color: numbers on the axes, the highest value, and an
- * outline for the current period. A line above the bars shows the period before. The value of every bar is in its
- * tooltip, which `charts.js` also opens by keyboard. All positions are percentages, so it fits any
- * width without scaling its text.
+ * outline for the current period. A line above the bars shows the period before. The value of
+ * every bar is in its tooltip, which `charts.js` also opens by keyboard. All positions are
+ * percentages, so it fits any width without scaling its text.
  */
 export function barChart({ title, description, bars, ticks }: ChartProps): Html {
   const values = bars.flatMap(({ value, previous = 0 }) => [value, previous])
