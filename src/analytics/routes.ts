@@ -5,7 +5,8 @@ import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { DAY } from '../lib/clock.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
-import { requireOwnedLink, type UpdateDeps } from '../links/update.ts'
+import type { ResolveDeps } from '../links/resolve.ts'
+import { requireOwnedLink } from '../links/update.ts'
 import { hitsOverTime, parseSpan, visitsCsv, visitsView } from './read.ts'
 import {
   HitsQuery,
@@ -17,7 +18,7 @@ import {
 } from './schema.ts'
 import type { VisitDetails } from './visits.ts'
 
-interface Deps extends GuardDeps, Pick<UpdateDeps, 'reads'> {
+interface Deps extends GuardDeps, ResolveDeps {
   series: HitSeries
   visitDetails: VisitDetails
 }

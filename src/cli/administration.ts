@@ -18,6 +18,10 @@ import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type Caller, functionOf } from '../lib/thread.ts'
+import { AliasReads } from '../links/aliases.ts'
+import { PublicUrls } from '../links/link.ts'
+import { LinkReads } from '../links/read.ts'
+import type { ResolveDeps } from '../links/resolve.ts'
 import { MaintenanceMode } from '../maintenance/mode.ts'
 import { Moderation, ModerationReads } from '../moderation/moderation.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
@@ -30,7 +34,7 @@ import { type Calls, callService, type Functions, findService } from './socket.t
  * What commands on the data use. While a service runs they run in it, so that one process writes
  * the database and changes take effect at once. Without one, they run in their own process.
  */
-export interface Administration extends KeyDeps {
+export interface Administration extends KeyDeps, ResolveDeps {
   writer: Caller<SharedWrites> & Pick<Decider, 'catchUp'>
   moderation: Moderation
   maintenance: MaintenanceMode
@@ -148,6 +152,9 @@ async function openFolder<Commands extends Functions<Administration>>(
       writer,
       effects: { rulesChanged() {} },
     }),
+    reads: new LinkReads(db),
+    aliases: new AliasReads(db),
+    addresses: new PublicUrls(config),
     maintenance: new MaintenanceMode(new SettingStore(db), wallClock),
     baseUrl: config.baseUrl,
     clock: wallClock,

@@ -1,6 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { isoTime } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
+import { resolveCode } from '../links/resolve.ts'
 import {
   type Administration,
   PAGE,
@@ -10,7 +11,9 @@ import {
   printPages,
 } from './administration.ts'
 import { CommandError } from './errors.ts'
-import { JSON_LINES, parseCode, parseReason } from './options.ts'
+import { JSON_LINES, parseReason, parseText } from './options.ts'
+
+const LINK = ['<CODE>', 'of the link; or an alias, or its short URL', parseText] as const
 
 /** Commands that disable links. */
 export function addLinkCommands(program: Command): void {
@@ -18,18 +21,18 @@ export function addLinkCommands(program: Command): void {
   link
     .command('disable')
     .description('answer visitors of the code with 410; nobody can claim it')
-    .argument('<CODE>', 'of the link', parseCode)
+    .argument(...LINK)
     .requiredOption(
       '--reason <TEXT>',
       'shown to the account of the link, not to visitors',
       parseReason,
     )
-    .action((code, { reason }) => run('disableCode', { code, reason }))
+    .action((link, { reason }) => run('disableCode', { link, reason }))
   link
     .command('enable')
     .description('redirect visitors of the code again')
-    .argument('<CODE>', 'of the link', parseCode)
-    .action((code) => run('enableCode', { code }))
+    .argument(...LINK)
+    .action((link) => run('enableCode', { link }))
   link
     .command('disabled')
     .description('list the disabled codes with their reasons')
@@ -43,21 +46,30 @@ export const linkCommands = { disableCode, enableCode, listDisabled }
 const run = printing(linkCommands)
 
 async function disableCode(
-  { moderation, clock }: Administration,
-  { code, reason }: { code: Code; reason: string },
+  administration: Administration,
+  { link, reason }: { link: string; reason: string },
 ): Promise<string> {
+  const { moderation, clock } = administration
+  const code = requireCode(administration, link)
   const found = await moderation.call('disableCode', { code, reason, now: clock() })
   if (!found) throw new CommandError(`no link has the code ${code}`)
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
 
 async function enableCode(
-  { moderation }: Administration,
-  { code }: { code: Code },
+  administration: Administration,
+  { link }: { link: string },
 ): Promise<string> {
-  const found = await moderation.call('enableCode', { code })
+  const code = requireCode(administration, link)
+  const found = await administration.moderation.call('enableCode', { code })
   if (!found) throw new CommandError(`${code} is not disabled`)
   return `${code} is enabled.`
+}
+
+function requireCode(administration: Administration, text: string): Code {
+  const code = resolveCode(administration, text)
+  if (code) return code
+  throw new CommandError(`no link has the code or address ${text.slice(0, 100)}`)
 }
 
 /** One line for each code, the newest first. */

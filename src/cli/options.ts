@@ -2,7 +2,6 @@ import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { z } from 'zod'
 import { PLANS } from '../accounts/plans.ts'
 import { type Clock, MINUTE, parseIsoTime } from '../lib/clock.ts'
-import { type Code, toCode } from '../lib/code.ts'
 import { BAD_REASON, parseReason as findReason } from '../moderation/moderation.ts'
 
 /** Options of several commands, and parsers that refuse values. They throw InvalidArgumentError. */
@@ -24,12 +23,6 @@ export function parseText(text: string): string {
 function parseEmail(text: string): string {
   if (z.email().max(254).safeParse(text).success) return text
   throw new InvalidArgumentError('It must be an e-mail address.')
-}
-
-export function parseCode(text: string): Code {
-  const code = toCode(text)
-  if (code) return code
-  throw new InvalidArgumentError('A code has 6 to 20 letters and digits.')
 }
 
 export function parseReason(text: string): string {

@@ -102,7 +102,11 @@ export interface Schemas {
     no_index: boolean;
     /** @example 2026-03-01T12:00:00.000Z */
     delete_at: string | null;
+    /** @description The address that people see: with the displayed alias, else with the code. */
+    display_url: string;
     aliases: string[];
+    /** @description Null: the newest alias is shown. */
+    display_alias: string | null;
   };
   LinkChange: {
     /**
@@ -144,6 +148,8 @@ export interface Schemas {
      * ]
      */
     aliases?: string[] | null;
+    /** @description The alias that people see. Null: the newest. */
+    display_alias?: string | null;
   };
   ImportedLink: {
     /** @description The code that the link gets. Absent: one is generated. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { DATABASE_VERSION, MIGRATIONS, migrate, versionOf } from './migrate.ts'
 import { openReadonly, openWritable, refuseUnusable } from './open.ts'
+import { composeAliases } from './unreleased.ts'
 
 const file = (folder: { path: string }) => join(folder.path, 'hopcode.db')
 
@@ -55,6 +56,32 @@ test('a copy that is cut off is made anew before the file is changed', () => {
   ])
   const copy = new Database(join(folder.path, left[0] ?? ''), { readonly: true })
   expect(versionOf(copy)).toBe(DATABASE_VERSION)
+})
+
+test('aliases of an older file get the Unicode form in which they are found', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db)
+  const [decomposed, twice] = ['gru\u0308n', 'u\u0308']
+  const bytes = ['a-b', decomposed, twice, 'ü'].reduce(
+    (sum, path) => sum + Buffer.byteLength(path),
+    0,
+  )
+  db.run(
+    `INSERT INTO accounts (id, email, plan, created_at, url_bytes)
+          VALUES (1, 'a@example.com', 'free', 0, ?)`,
+    [bytes],
+  )
+  db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
+          VALUES (1, 'SPRING26', 1, x'00', 0), (2, 'SUMMER26', 1, x'00', 0)`)
+  const add = db.prepare('INSERT INTO aliases (path, link_id) VALUES (?, ?)')
+  for (const path of ['a-b', decomposed, twice]) add.run(path, 1)
+  add.run('ü', 2)
+  composeAliases(db)
+  const paths = db.query<{ path: string }, []>('SELECT path FROM aliases ORDER BY path').all()
+  expect(paths.map(({ path }) => path)).toEqual(['a-b', 'grün', twice, 'ü'])
+  const stored = db.query('SELECT url_bytes AS n FROM accounts').get()
+  expect(stored).toEqual({ n: bytes - 1 })
 })
 
 test('a migration that fails leaves the file as it was', () => {

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import tables from '../../drizzle/0000_tables.sql' with { type: 'text' }
+import addresses from '../../drizzle/0001_addresses.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -11,6 +12,7 @@ import { isTooOld, LAST_UNRELEASED, tooOld, upgradeUnreleased } from './unreleas
 /** In order, and embedded in the binary. Released migrations never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0000_tables', sql: tables },
+  { name: '0001_addresses', sql: addresses },
 ]
 
 /** The version of a database to which all migrations were applied. */

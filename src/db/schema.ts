@@ -139,13 +139,17 @@ export const linkTags = sqliteTable(
 export const aliases = sqliteTable(
   'aliases',
   {
-    /** Decoded, without its first slash. */
+    /** Decoded, in the form NFC, without its first slash. */
     path: text().primaryKey(),
     linkId: integer('link_id').notNull(),
     /** The code that would have this path, which nobody can claim; null if none would. */
     folded: text(),
     /** 1: `path` is in small letters and is found in any case. */
     anyCase: integer('any_case').notNull().default(0),
+    /** Counts up with each alias that the link gets; 0 for those older than this column. */
+    position: integer().notNull().default(0),
+    /** 1: chosen as the address of the link that people see, in place of the newest alias. */
+    displayed: integer().notNull().default(0),
   },
   (table) => [
     index('aliases_link').on(table.linkId),

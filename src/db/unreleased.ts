@@ -20,6 +20,7 @@ export const tooOld = (version: number): string =>
 export function upgradeUnreleased(db: Database): void {
   for (const step of ['day', 'hour']) removeDimension(db, `hits_by_${step}`, step)
   rewriteVisits(db)
+  composeAliases(db)
 }
 
 /** Removes a column in which every row had an empty text. */
@@ -35,6 +36,23 @@ function removeDimension(db: Database, table: string, step: string): void {
     INSERT INTO new_${table} SELECT ${step}, scope, id, count FROM ${table} WHERE dimension = '';
     DROP TABLE ${table};
     ALTER TABLE new_${table} RENAME TO ${table};`)
+}
+
+/** Aliases get the form NFC, in which they are looked up. One stays if another has its form. */
+export function composeAliases(db: Database): void {
+  const rows = db
+    .query<{ path: string; accountId: number }, []>(
+      `SELECT path, account_id AS accountId FROM aliases JOIN links ON links.id = link_id
+       WHERE path GLOB '*[^ -~]*'`,
+    )
+    .all()
+  const setPath = db.prepare('UPDATE OR IGNORE aliases SET path = ?2 WHERE path = ?1')
+  const addBytes = db.prepare('UPDATE accounts SET url_bytes = url_bytes + ?2 WHERE id = ?1')
+  for (const { path, accountId } of rows) {
+    const composed = path.normalize('NFC')
+    if (composed === path || setPath.run(path, composed).changes === 0) continue
+    addBytes.run(accountId, Buffer.byteLength(composed) - Buffer.byteLength(path))
+  }
 }
 
 interface VisitRow {

@@ -63,15 +63,16 @@ export async function* exportFile(
 /** With spaces: the importers of other services read these headings. */
 const CSV_HEAD = ['Short URL', 'Short code', 'Long URL', 'Title', 'Tags', 'Created at', 'Hits']
 
-const csvRow = (
-  addresses: PublicUrls,
-  { code, url, properties: { title, tags }, createdAt, hitCount }: DetailedLink,
-): string =>
-  csvLine([addresses.short(code), code, url, title, tags.join(', '), isoTime(createdAt), hitCount])
+const csvRow = (addresses: PublicUrls, link: DetailedLink): string => {
+  const { code, url, createdAt, hitCount } = link
+  const { title, tags } = link.properties
+  const address = addresses.display(link)
+  return csvLine([address, code, url, title, tags.join(', '), isoTime(createdAt), hitCount])
+}
 
 /** One line of Hopcode's own format. Only what is set. */
 function jsonLine(
-  { code, url, createdAt, hitCount, properties }: DetailedLink,
+  { code, url, createdAt, hitCount, properties, alias: displayed }: DetailedLink,
   aliases: readonly { path: string; anyCase: number }[],
 ): string {
   const view = propertiesView(properties)
@@ -79,8 +80,12 @@ function jsonLine(
   const set = SETTABLE_PROPERTIES.flatMap(({ name }) =>
     JSON.stringify(view[name]) === JSON.stringify(none[name]) ? [] : [[name, view[name]]],
   )
+  // The displayed one is first: an import displays the first one.
   const paths = (anyCase: number) =>
-    aliases.filter((alias) => alias.anyCase === anyCase).map(({ path }) => path)
+    aliases
+      .filter((alias) => alias.anyCase === anyCase)
+      .map(({ path }) => path)
+      .sort((one, other) => Number(other === displayed) - Number(one === displayed))
   const line = {
     code,
     url,

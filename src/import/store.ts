@@ -295,7 +295,10 @@ function rowInserter(db: Database) {
       createdAt,
     )
     if (properties) setProperties(id, properties)
-    for (const path of aliases) rows.add(id, path, row.aliasesAnyCase.includes(path))
+    // The last one is the newest, which people see: that is the first one of a file.
+    for (const path of aliases.toReversed()) {
+      rows.add(id, path, row.aliasesAnyCase.includes(path))
+    }
     if (row.hits > 0) addHits(id, accountId, row.hits)
     return code
   }

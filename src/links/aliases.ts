@@ -11,8 +11,17 @@ import { type Code, toCode } from '../lib/code.ts'
 /** Maximum number of aliases of one link. */
 export const ALIASES_MAX = 20
 const PATH_BYTES_MAX = 255
+/** Composition makes one character of at most four units. The time of `normalize` is quadratic. */
+const DECOMPOSED_MAX = 4 * PATH_BYTES_MAX
 
-/** Why a decoded path, without its first slash, cannot be an alias; undefined if it can. */
+/**
+ * A path as aliases are stored and found: in Unicode's form NFC. Keyboards and file systems write
+ * `ü` as one character or as two, which look alike. A text too long for an alias stays as it is.
+ */
+export const canonicalPath = (path: string): string =>
+  path.length > DECOMPOSED_MAX ? path : path.normalize('NFC')
+
+/** Why a canonical path, without its first slash, cannot be an alias; undefined if it can. */
 export function findPathProblem(path: string): string | undefined {
   if (Buffer.byteLength(path) > PATH_BYTES_MAX) return `must have at most ${PATH_BYTES_MAX} bytes`
   if (!path.isWellFormed() || /[\p{Cc}\p{Zl}\p{Zp}\\?#]/u.test(path)) {
@@ -91,7 +100,16 @@ interface StoredAlias {
   path: string
   /** 1: found in any case. */
   anyCase: number
+  /** 1: chosen as the address that people see. */
+  displayed: number
 }
+
+/** The aliases of a link begin with the one that people see: the chosen one, else the newest. */
+const DISPLAYED_FIRST = 'displayed DESC, position DESC, path'
+
+/** SQL: the alias of `links` that people see; null for a link without aliases. */
+export const DISPLAYED_ALIAS = `(SELECT path FROM aliases WHERE link_id = links.id
+  ORDER BY ${DISPLAYED_FIRST} LIMIT 1)`
 
 /** Reads on any thread. */
 export class AliasReads {
@@ -104,13 +122,14 @@ export class AliasReads {
       `${select} WHERE path = ?1 UNION ALL ${select} WHERE path = ?2 AND any_case = 1 LIMIT 1`,
     )
     this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
-      `SELECT link_id AS linkId, path, any_case AS anyCase FROM aliases
+      `SELECT link_id AS linkId, path, any_case AS anyCase, displayed FROM aliases
        WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY path`,
     )
   }
 
-  /** `path`: decoded. The exact one comes before one in any case. */
-  find(path: string): Alias | undefined {
+  /** `text`: a decoded path. The exact one comes before one in any case. */
+  find(text: string): Alias | undefined {
+    const path = canonicalPath(text)
     if (path === '' || path.length > PATH_BYTES_MAX) return undefined
     return this.#byPath.get(path, path.toLowerCase()) ?? undefined
   }
@@ -122,18 +141,24 @@ export class AliasReads {
 
   /** The aliases of a link, in alphabetical order. */
   ofLink(linkId: number): string[] {
-    return (
-      this.ofLinks([linkId])
-        .get(linkId)
-        ?.map(({ path }) => path) ?? []
-    )
+    return this.rowsOf(linkId).map(({ path }) => path)
+  }
+
+  rowsOf(linkId: number): StoredAlias[] {
+    return this.ofLinks([linkId]).get(linkId) ?? []
   }
 }
 
-/** `set`: all aliases that the link has afterwards. The others leave what they do not name. */
-export type AliasPatch =
-  | { set: readonly string[] }
-  | { add: readonly string[]; remove: readonly string[] }
+/**
+ * `set`: all aliases that the link has afterwards. `display`: the one that people see, or null for
+ * the newest. What is absent stays.
+ */
+export interface AliasPatch {
+  set?: readonly string[] | undefined
+  add?: readonly string[] | undefined
+  remove?: readonly string[] | undefined
+  display?: string | null | undefined
+}
 
 export interface AliasChange {
   /** The paths that were added or removed. */
@@ -143,15 +168,12 @@ export interface AliasChange {
 }
 
 /** `taken`: a path that is an alias or a code already. */
-export type AliasRefusal = { taken: string } | 'too_many_aliases'
+export type AliasRefusal = { taken: string } | 'too_many_aliases' | 'not_an_alias'
 
 /** The paths that a patch adds to those of a link, and all that the link has afterwards. */
 export function patchPaths(before: readonly string[], patch: AliasPatch) {
-  const paths =
-    'set' in patch
-      ? patch.set
-      : [...before, ...patch.add].filter((path) => !patch.remove.includes(path))
-  const after = [...new Set(paths)]
+  const { set = before, add = [], remove = [] } = patch
+  const after = [...new Set([...set, ...add])].filter((path) => !remove.includes(path))
   return { after, added: after.filter((path) => !before.includes(path)) }
 }
 
@@ -166,21 +188,25 @@ export function aliasPatcher(db: Database) {
       const taken = added.find((path) => rows.isTaken(path))
       if (taken !== undefined) return { taken }
       if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
+      const { display } = patch
+      if (typeof display === 'string' && !after.includes(display)) return 'not_an_alias'
       const removed = before.filter(({ path }) => !after.includes(path))
       const gone = removed.map(({ path }) => path)
       const isAnyCase = removed.some(({ anyCase }) => anyCase === 1)
-      return { linkId, added, gone, isAnyCase, bytes: bytesOfPaths(added) - bytesOfPaths(gone) }
+      const bytes = bytesOfPaths(added) - bytesOfPaths(gone)
+      return { linkId, added, gone, isAnyCase, display, bytes }
     },
 
-    apply({ linkId, added, gone, isAnyCase }: PlannedAliases): AliasChange {
+    apply({ linkId, added, gone, isAnyCase, display }: PlannedAliases): AliasChange {
       for (const path of gone) rows.remove(path)
       for (const path of added) rows.add(linkId, path)
+      if (display !== undefined) rows.display(linkId, display)
       return { changed: [...gone, ...added], isAnyCase }
     },
   }
 }
 
-interface PlannedAliases extends Pick<AliasChange, 'isAnyCase'> {
+interface PlannedAliases extends Pick<AliasChange, 'isAnyCase'>, Pick<AliasPatch, 'display'> {
   linkId: number
   added: readonly string[]
   gone: readonly string[]
@@ -206,7 +232,11 @@ export function aliasRows(db: Database) {
     'SELECT path, any_case AS anyCase FROM aliases WHERE link_id = ?',
   )
   const insert = db.prepare<null, [string, number, string | null, number]>(
-    'INSERT INTO aliases (path, link_id, folded, any_case) VALUES (?, ?, ?, ?)',
+    `INSERT INTO aliases (path, link_id, folded, any_case, position) VALUES (?1, ?2, ?3, ?4,
+       (SELECT coalesce(max(position), 0) + 1 FROM aliases WHERE link_id = ?2))`,
+  )
+  const display = db.prepare<null, [number, string | null]>(
+    'UPDATE aliases SET displayed = path IS ?2 WHERE link_id = ?1',
   )
   const taken = db.prepare<object, [string, string, string | null]>(
     `SELECT 1 FROM aliases WHERE path = ?1 OR (path = ?2 AND any_case = 1)
@@ -224,6 +254,8 @@ export function aliasRows(db: Database) {
     add(linkId: number, path: string, anyCase = false): void {
       insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0)
     },
+    /** Chooses the alias that people see; null: the newest. */
+    display: (linkId: number, path: string | null): void => void display.run(linkId, path),
     remove: (path: string): void => void remove.run(path),
     removeAllOf: (linkId: number): void => void removeAll.run(linkId),
   }

@@ -76,7 +76,7 @@ export async function reserve(deps: CreateDeps, owner: Account, code: Code): Pro
     code: link.code,
     passcode,
     url: null,
-    short_url: deps.addresses.short(link.code),
+    short_url: deps.addresses.short(link),
     reserved: true,
     created_at: isoTime(link.createdAt),
   }
@@ -178,14 +178,15 @@ async function createLinks(
 
 function createdView(
   addresses: PublicUrls,
-  { code, url, createdAt, reused }: CreatedLink,
+  link: CreatedLink,
   passcode: string,
 ): CreatedView | ReusedView {
+  const { code, url, createdAt, reused } = link
   return {
     code,
     url: url ?? '',
-    short_url: addresses.short(code),
-    qr_url: addresses.qr(code),
+    short_url: addresses.short(link),
+    qr_url: addresses.qr(link),
     created_at: isoTime(createdAt),
     ...(reused ? { passcode: null, reused } : { passcode, reused }),
   }

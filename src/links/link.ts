@@ -3,6 +3,7 @@ import type { Quota } from '../config.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
+import { DISPLAYED_ALIAS } from './aliases.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the
@@ -16,12 +17,18 @@ export interface Link {
   /** Null while the code is reserved. */
   url: string | null
   createdAt: number
+  /** The path that people see in place of the code: see `DISPLAYED_ALIAS`. */
+  alias: string | null
 }
+
+/** What the public addresses of a link depend on. */
+export type Addressed = Pick<Link, 'code'>
 
 export type CountedLink = Link & { hitCount: number }
 
 /** Selects a `Link`. */
-export const LINK_COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
+export const LINK_COLUMNS = `id, code, account_id AS accountId, url, created_at AS createdAt,
+  ${DISPLAYED_ALIAS} AS alias`
 
 /** Columns of a link that are not part of `Link`. */
 export interface LinkSecrets {
@@ -34,7 +41,7 @@ export interface LinkSecrets {
 export type SecretLink = Link & Pick<LinkSecrets, 'passcodeHash'>
 
 /** A link to create. Its account and time are those of the whole command. */
-export type NewLink = Omit<Link, 'id' | 'accountId' | 'createdAt'> & LinkSecrets
+export type NewLink = Pick<Link, 'code' | 'url'> & LinkSecrets
 
 /** `reused`: the account had a link for this URL already, and this is it. */
 export type CreatedLink = Link & { reused: boolean }
@@ -98,21 +105,44 @@ export function parseKnownUrl(text: string): ParsedUrl {
 export const locationOf = ({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string =>
   /^[\x21-\x7e]+$/.test(text) ? text : href
 
-/** The public URLs of a code. */
+/** A host of bounded length, because the time of parsing one is quadratic, and what follows it. */
+const ADDRESS = /^(?:(https?:)?\/\/)?([^/?#\\\s]{1,260}(?:[/?#].*)?)$/is
+
+/** The public URLs of a link. */
 export class PublicUrls {
   readonly #baseUrl: string
   readonly #cdnUrl: string
+  readonly #host: string
+  readonly #scheme: string
 
   constructor({ baseUrl, cdnUrl }: { baseUrl: string; cdnUrl: string }) {
     this.#baseUrl = baseUrl
+    const { host, protocol } = new URL(baseUrl)
+    this.#host = host
+    this.#scheme = protocol
     this.#cdnUrl = cdnUrl
   }
 
-  short = (code: Code): string => `${this.#baseUrl}/${code}`
-  alias = (path: string): string =>
+  /** The short URL of the contract: with the code. */
+  short = ({ code }: Addressed): string => `${this.#baseUrl}/${code}`
+  /** The address that people see: the displayed alias, else the code. */
+  display = (link: Addressed & Pick<Link, 'alias'>): string =>
+    link.alias === null ? this.short(link) : this.alias(link, link.alias)
+  /** `path`: an alias of the link. */
+  alias = (_: Addressed, path: string): string =>
     `${this.#baseUrl}/${path.split('/').map(encodeURIComponent).join('/')}`
-  qr = (code: Code): string => `${this.#baseUrl}/qr/${code}`
-  qrStorage = (code: Code): string => `${this.#cdnUrl}/qr/${code}.png`
+  qr = ({ code }: Addressed): string => `${this.#baseUrl}/qr/${code}`
+  qrStorage = ({ code }: Addressed): string => `${this.#cdnUrl}/qr/${code}.png`
+
+  /**
+   * The path of a text that begins with a host of short URLs, with or without scheme. It has its
+   * first slash and no query or fragment. Undefined for any other text.
+   */
+  pathIn(text: string): string | undefined {
+    const [, scheme = this.#scheme, rest] = ADDRESS.exec(text) ?? []
+    const url = rest === undefined ? undefined : URL.parse(`${scheme}//${rest}`)
+    return url?.host === this.#host ? url.pathname : undefined
+  }
 }
 
 export const URL_KEY_BYTES = 16

@@ -3,7 +3,7 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
-import { type AliasPatch, type AliasReads, type AliasRules, patchPaths } from './aliases.ts'
+import { type AliasPatch, type AliasRules, patchPaths } from './aliases.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { PatchLinks } from './property-store.ts'
 import {
@@ -15,7 +15,7 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
-import type { PropertiesView } from './schema.ts'
+import type { LinkFields, PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads on the control thread's own connection. */
@@ -64,7 +64,6 @@ export function withDetails(
 
 export interface PropertiesDeps extends UpdateDeps {
   properties: PropertyReads
-  aliases: AliasReads
   aliasRules: AliasRules
   hits: HitCounts
 }
@@ -72,15 +71,18 @@ export interface PropertiesDeps extends UpdateDeps {
 /** The account's own link with its properties. Throws `code_not_found`. */
 export function getProperties(deps: PropertiesDeps, owner: Account, code: string): PropertiesView {
   const link = requireOwnedLink(deps, owner, code)
+  const aliases = deps.aliases.rowsOf(link.id)
   return {
     code: link.code,
     url: link.url,
-    short_url: deps.addresses.short(link.code),
-    qr_url: deps.addresses.qr(link.code),
+    short_url: deps.addresses.short(link),
+    qr_url: deps.addresses.qr(link),
+    display_url: deps.addresses.display(link),
     created_at: isoTime(link.createdAt),
     hit_count: deps.hits.ofLink(link.id),
     ...propertiesView(deps.properties.propertiesOf(link.id)),
-    aliases: deps.aliases.ofLink(link.id),
+    aliases: aliases.map(({ path }) => path),
+    display_alias: aliases.find(({ displayed }) => displayed === 1)?.path ?? null,
   }
 }
 
@@ -98,6 +100,16 @@ export async function changeProperties(
   await patchLinks(deps, owner, { ids, change })
 }
 
+/** What a request changes. A request has all aliases that the link has afterwards. */
+export interface LinkChange extends PropertiesChange {
+  aliases?: AliasPatch | undefined
+}
+
+export function changeOf({ aliases, display_alias, ...change }: LinkFields): LinkChange {
+  const hasAliases = aliases !== undefined || display_alias !== undefined
+  return { ...change, aliases: hasAliases ? { set: aliases, display: display_alias } : undefined }
+}
+
 /**
  * Changes properties and aliases, which are well-formed, of one link: all or nothing. Throws as
  * `changeProperties`, and `alias_not_allowed`, `path_taken`.
@@ -106,7 +118,7 @@ export async function changeLink(
   deps: PropertiesDeps,
   owner: Account,
   code: string,
-  { aliases, ...change }: PropertiesChange & { aliases?: AliasPatch | undefined },
+  { aliases, ...change }: LinkChange,
 ): Promise<void> {
   const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
   if (aliases) {

@@ -50,8 +50,8 @@ export async function list(
   const counts = hits.of(links.map((link) => link.id))
   const items = links.map((link) => ({
     ...lookupView(link, counts.get(link.id) ?? 0),
-    short_url: addresses.short(link.code),
-    qr_url: addresses.qr(link.code),
+    short_url: addresses.short(link),
+    qr_url: addresses.qr(link),
   }))
   return { total, limit, offset, count: items.length, items }
 }

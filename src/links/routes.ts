@@ -5,7 +5,7 @@ import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
-import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
+import { changeLink, changeOf, getProperties, type PropertiesDeps } from './properties.ts'
 import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
@@ -215,8 +215,7 @@ const propertyChanges = (deps: Deps) =>
       '/links/:code',
       async ({ request, account, params: { code } }) => {
         const body = await readBody(deps.bodies, request, LinkBody, account.id)
-        const { aliases, ...change } = body
-        await changeLink(deps, account, code, { ...change, aliases: aliases && { set: aliases } })
+        await changeLink(deps, account, code, changeOf(body))
         return getProperties(deps, account, code)
       },
       {

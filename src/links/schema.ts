@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
 import { parseIsoTime } from '../lib/clock.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
-import { ALIASES_MAX, findPathProblem } from './aliases.ts'
+import { ALIASES_MAX, canonicalPath, findPathProblem } from './aliases.ts'
 import { PASSCODE_LENGTH } from './link.ts'
 import {
   type Kind,
@@ -334,14 +334,19 @@ export const PropertiesBody = strictBody(bodies)
 
 export const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
 
-/** A path, decoded and without its first slash. */
-export const AliasPath = z.string(BAD_ALIASES).superRefine((path, context) => {
-  const problem = findPathProblem(path)
-  if (problem) context.addIssue({ code: 'custom', message: `Invalid alias: ${problem}` })
-})
+/** A path, decoded and without its first slash; its output is canonical. */
+export const AliasPath = z
+  .string(BAD_ALIASES)
+  .overwrite(canonicalPath)
+  .superRefine((path, context) => {
+    const problem = findPathProblem(path)
+    if (problem) context.addIssue({ code: 'custom', message: `Invalid alias: ${problem}` })
+  })
 
-/** Properties of a link and all of its aliases. */
-export const LinkBody = strictBody({
+export const BAD_DISPLAY_ALIAS = 'Invalid display_alias: must be one of the aliases of the link'
+
+/** What requests set of a link beside its code, URL and passcode. */
+const settable = {
   ...bodies,
   aliases: z
     .array(AliasPath, BAD_ALIASES)
@@ -354,7 +359,16 @@ export const LinkBody = strictBody({
     })
     .nullish()
     .transform((paths) => (paths === null ? [] : paths)),
-}).meta({ id: 'LinkChange' })
+  display_alias: z
+    .string(BAD_DISPLAY_ALIAS)
+    .overwrite(canonicalPath)
+    .meta({ description: 'The alias that people see. Null: the newest.' })
+    .nullish(),
+}
+
+/** Properties of a link and all of its aliases. */
+export const LinkBody = strictBody(settable).meta({ id: 'LinkChange' })
+export type LinkFields = z.output<typeof LinkBody>
 
 const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   line: z.string().nullable(),
@@ -372,6 +386,10 @@ export const PropertiesView = LookupView.extend({
   short_url: AddressField,
   qr_url: AddressField,
   ...(Object.fromEntries(PROPERTIES.map(({ name, kind }) => [name, VIEWS[kind]])) as Views),
+  display_url: AddressField.meta({
+    description: 'The address that people see: with the displayed alias, else with the code.',
+  }),
   aliases: z.array(z.string()),
+  display_alias: z.string().nullable().meta({ description: 'Null: the newest alias is shown.' }),
 }).meta({ id: 'OwnLink' })
 export type PropertiesView = z.infer<typeof PropertiesView>

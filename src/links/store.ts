@@ -261,6 +261,6 @@ function linkInserter(db: Database) {
     if (isClosed(code)) return undefined
     const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash)
     if (done.changes === 0) return undefined
-    return { id: Number(done.lastInsertRowid), code, accountId, url, createdAt }
+    return { id: Number(done.lastInsertRowid), code, accountId, url, createdAt, alias: null }
   }
 }

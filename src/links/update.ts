@@ -3,14 +3,17 @@ import type { Account } from '../accounts/store.ts'
 import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
 import { toCode } from '../lib/code.ts'
+import type { AliasReads } from './aliases.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type ParsedUrl, type SecretLink } from './link.ts'
-import { getLink, type LinkReads } from './read.ts'
+import type { LinkReads } from './read.ts'
+import { type ResolveDeps, resolveLink } from './resolve.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
 import { urlKey } from './url.ts'
 
 export interface UpdateDeps extends WriteDeps {
   reads: LinkReads
+  aliases: AliasReads
   writer: Decider
 }
 
@@ -31,7 +34,7 @@ export async function update(
   return {
     code: link.code,
     url: url.text,
-    short_url: deps.addresses.short(link.code),
+    short_url: deps.addresses.short(link),
     updated: true,
   }
 }
@@ -96,16 +99,12 @@ async function setUrl(
 }
 
 /**
- * The account's own link of a code in any letter case. Throws the same `code_not_found` for a
- * malformed code, an unknown code and another account's code.
+ * The account's own link that a text names: see `resolveLink`. Throws the same `code_not_found` for
+ * a text that names no link and for another account's link.
  */
-export function requireOwnedLink(
-  deps: Pick<UpdateDeps, 'reads'>,
-  owner: Account,
-  text: string,
-): Link {
-  const link = getLink(deps, text)
-  if (link.accountId !== owner.id) throw notFound(text)
+export function requireOwnedLink(deps: ResolveDeps, owner: Account, text: string): Link {
+  const link = resolveLink(deps, text)
+  if (link?.accountId !== owner.id) throw notFound(text)
   return link
 }
 
@@ -114,7 +113,7 @@ const CHANGED_MAX = 100
 
 /** The ids of the account's own links. Throws `code_not_found` for the first other code. */
 export function requireOwnedIds(
-  deps: Pick<UpdateDeps, 'reads'>,
+  deps: ResolveDeps,
   owner: Account,
   codes: readonly string[],
 ): number[] {

@@ -27,7 +27,7 @@ function setUp(result: () => unknown) {
     versions: { change: note('change'), changeAll: note('change all') },
     codes: { add: note('add') },
     hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
-    images: { prepare: note('prepare'), remove: note('remove') },
+    images: { prepare: ({ code }) => note('prepare')(code), remove: note('remove') },
     indexer: { wake: note('wake') },
   })
   const writer = { call: async () => result() } as unknown as Caller<LinkWrites>

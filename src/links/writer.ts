@@ -7,10 +7,17 @@ import type { Caller } from '../lib/thread.ts'
 import type { AliasChange } from './aliases.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
-import { type Author, type CreatedLink, type CreateLinks, encodeCreate, type Link } from './link.ts'
+import {
+  type Addressed,
+  type Author,
+  type CreatedLink,
+  type CreateLinks,
+  encodeCreate,
+  type Link,
+} from './link.ts'
 import type { Patched, PatchLinks } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
-import { BAD_ALIASES, BAD_TAGS, BAD_TIMES } from './schema.ts'
+import { BAD_ALIASES, BAD_DISPLAY_ALIAS, BAD_TAGS, BAD_TIMES } from './schema.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode, ScheduleDeletion } from './store.ts'
 
 interface LinkWriterOptions {
@@ -67,6 +74,7 @@ export class LinkWriter {
     if (result === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
     if (result === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
     if (result === 'too_many_aliases') throw new AppError('invalid_value', BAD_ALIASES)
+    if (result === 'not_an_alias') throw new AppError('invalid_value', BAD_DISPLAY_ALIAS)
     const patched = requireQuota(result, command.quota)
     if ('taken' in patched) throw new AppError('path_taken', patched.taken)
     return patched.codes.length
@@ -111,8 +119,8 @@ function requireQuota<Result>(result: Result, quota: Quota): Exclude<Result, Quo
 
 /** Stores the QR image of each code. */
 export interface CodeImages {
-  /** The code is new: its image will be requested. */
-  prepare(code: Code): void
+  /** The link is new: its image will be requested. */
+  prepare(link: Addressed): void
   /** The code has no link any more. */
   remove(code: Code): void
 }
@@ -187,12 +195,13 @@ export class LinkEffects {
 
   created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
     const { codes, images, indexer } = this.#options
-    for (const { code, reused } of links) {
+    for (const link of links) {
+      const { code, reused } = link
       // Also for a reused link: the result of the commit that created it may have been lost, and a
       // scheduled deletion of it is canceled.
       codes.add(code)
       this.#drop(code)
-      if (!reused) images.prepare(code)
+      if (!reused) images.prepare(link)
     }
     indexer.wake()
   }

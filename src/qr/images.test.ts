@@ -14,6 +14,7 @@ import { type RenderCommand, type Rendered, type Renderer, renderer } from './re
 
 const ACCOUNT = 7
 const CODES = ['SPRING26', 'SUMMER26', 'AUTUMN26'] as Code[]
+const LINKS = CODES.map((code) => ({ code }))
 const white = { width: 8, height: 8, data: new Uint8Array(256).fill(255) }
 
 /** Images over a renderer in the same thread. `render`: in place of the real one. */
@@ -26,7 +27,16 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
     startChecks: async () => inProcess(readabilityChecks),
     dir: '/nowhere',
     addresses: new PublicUrls({ baseUrl: 'http://hop.test', cdnUrl: 'http://hop.test/cdn' }),
-    reads: { findByCode: (code) => ({ id: 1, code, accountId: ACCOUNT, url: null, createdAt: 0 }) },
+    reads: {
+      findByCode: (code) => ({
+        id: 1,
+        code,
+        accountId: ACCOUNT,
+        url: null,
+        createdAt: 0,
+        alias: null,
+      }),
+    },
     store: {
       findLogo: (id) => (id === ACCOUNT ? { key: 'logo', png: writePng(white) } : undefined),
     },
@@ -38,7 +48,7 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
 test('renderMany gives one image for each code, in their order', async () => {
   const options = parseQrOptions({ logo: '1', caption: '1', size: '300' })
   using it = imagesOf()
-  const images = await it.images.renderMany(CODES, options, ACCOUNT)
+  const images = await it.images.renderMany(LINKS, options, ACCOUNT)
   const texts = []
   for (const { code, image } of images) texts.push([code, (await decodeQr(image)).text])
   expect(texts).toEqual(CODES.map((code) => [code, `http://hop.test/${code}`]))
@@ -53,7 +63,7 @@ test('images of two clients with a logo are rendered in turn, and none is refuse
   })
   const request = async (client: string, name: string, logo = '1') => {
     const options = parseQrOptions({ logo, size: '2048', caption: name })
-    await it.images.render(CODES[0] as Code, options, client)
+    await it.images.render({ code: CODES[0] as Code }, options, client)
     done.push(name)
   }
   await Promise.all([
@@ -74,7 +84,11 @@ test('the batches of two accounts are rendered in turn', async () => {
     return { image: new Uint8Array(1) }
   })
   const many = (codes: Code[], account: number) =>
-    it.images.renderMany(codes, parseQrOptions({}), account)
+    it.images.renderMany(
+      codes.map((code) => ({ code })),
+      parseQrOptions({}),
+      account,
+    )
   const [spring, summer, autumn] = CODES as [Code, Code, Code]
   const ofOne = Array.from({ length: 3 }, () => many([spring, summer], 1))
   await Promise.all([...ofOne, many([autumn], 2)])
@@ -85,7 +99,7 @@ test('the batches of two accounts are rendered in turn', async () => {
 test('a check needs no answer of the thread that renders', async () => {
   const { promise } = Promise.withResolvers<Rendered>()
   using it = imagesOf(() => promise)
-  void it.images.render(CODES[0] as Code, parseQrOptions({ logo: '1' }), 'a')
+  void it.images.render({ code: CODES[0] as Code }, parseQrOptions({ logo: '1' }), 'a')
   expect(await it.images.checkLogo(writePng(white), { accountId: ACCOUNT })).toHaveProperty('png')
   expect(await it.images.isReadable({ options: parseQrOptions({}) }, { accountId: ACCOUNT })).toBe(
     true,

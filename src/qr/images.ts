@@ -6,7 +6,7 @@ import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { Owner } from '../limits/shared-budget.ts'
-import type { PublicUrls } from '../links/link.ts'
+import type { Addressed, PublicUrls } from '../links/link.ts'
 import type { LinkReads } from '../links/read.ts'
 import type { CodeImages } from '../links/writer.ts'
 import { QrFiles } from './files.ts'
@@ -27,7 +27,7 @@ const MANY_MAX = 50
 /** Slow images, or checks, that wait. */
 const QUEUE_MAX = 512
 
-const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
+const LONGEST = { code: 'QWERTYUIOP0123456789' as Code }
 
 type CheckThread = Pick<Thread<ReadabilityChecks>, 'call' | 'close'>
 
@@ -68,8 +68,8 @@ export class QrImages implements CodeImages {
   /** Images of `renderMany`, and checks, by account. */
   readonly #batches = newQueue()
   readonly #checks = newQueue()
-  /** Codes in the order of creation. */
-  readonly #waiting = new Set<Code>()
+  /** Links by their codes, in the order of creation. */
+  readonly #waiting = new Map<Code, Addressed>()
   #isRendering = false
   /** When the last code was created. */
   #latestMs = 0
@@ -80,10 +80,10 @@ export class QrImages implements CodeImages {
   }
 
   /** Stores the image of a new code in the background. If that fails, it is rendered on demand. */
-  prepare(code: Code): void {
+  prepare(link: Addressed): void {
     if (this.#waiting.size >= WAITING_MAX) return
     this.#latestMs = performance.now()
-    this.#waiting.add(code)
+    this.#waiting.set(link.code, link)
     if (!this.#isRendering) void this.#renderWaiting()
   }
 
@@ -104,23 +104,23 @@ export class QrImages implements CodeImages {
     return bytes?.length ? bytes : undefined
   }
 
-  /** Stores the image of a code. The caller has checked in the same tick that the code exists. */
-  create(code: Code): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#options.renderer.call('store', this.#imageOf(code))
+  /** Stores the image of a link. The caller has checked in the same tick that it exists. */
+  create(link: Addressed): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#options.renderer.call('store', this.#imageOf(link))
   }
 
   /**
    * Images with a logo are rendered one after the other, those of each `client` in turn. `text`:
-   * another address of the code. Throws AppError: 400 if the image is too small for its modules, or
+   * another address of the link. Throws AppError: 400 if the image is too small for its modules, or
    * if the account of the code has no logo.
    */
   async render(
-    code: Code,
+    link: Addressed,
     options: QrOptions,
     client: Owner,
-    text = this.#options.addresses.short(code),
+    text = this.#options.addresses.short(link),
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const command = { ...this.#command(code, options), text }
+    const command = { ...this.#command(link, options), text }
     const render = () => this.#render(command, false)
     return options.logo ? this.#logoImages.run(client, render) : render()
   }
@@ -131,19 +131,19 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * Images of up to `MANY_MAX` codes of an account, whenever no other image is requested and by
+   * Images of up to `MANY_MAX` links of an account, whenever no other image is requested and by
    * account in turn. Throws what `render` throws.
    */
   async renderMany(
-    codes: readonly Code[],
+    links: readonly Addressed[],
     options: QrOptions,
     accountId: AccountId,
   ): Promise<CodeImage[]> {
-    assert(codes.length <= MANY_MAX, 'the caller limits the codes')
+    assert(links.length <= MANY_MAX, 'the caller limits the links')
     const images: CodeImage[] = []
-    for (const code of codes) {
-      const render = () => this.#render(this.#command(code, options), true)
-      images.push({ code, image: await this.#batches.run(accountId, render) })
+    for (const link of links) {
+      const render = () => this.#render(this.#command(link, options), true)
+      images.push({ code: link.code, image: await this.#batches.run(accountId, render) })
     }
     return images
   }
@@ -158,12 +158,12 @@ export class QrImages implements CodeImages {
     return this.#check(of, (thread, text) => thread.call('isReadable', { ...trial, text }))
   }
 
-  /** Stores the images of many codes in the background. Resolves once all are stored. */
-  async remake(codes: readonly Code[]): Promise<void> {
+  /** Stores the images of many links in the background. Resolves once all are stored. */
+  async remake(links: readonly Addressed[]): Promise<void> {
     const { renderer } = this.#options
     // One call per image, so that a requested image waits behind one of them only.
     await Promise.all(
-      codes.map((code) => renderer.call('store', this.#imageOf(code), { background: true })),
+      links.map((link) => renderer.call('store', this.#imageOf(link), { background: true })),
     )
   }
 
@@ -181,7 +181,7 @@ export class QrImages implements CodeImages {
     const work = async () => {
       const thread = await this.#options.startChecks()
       try {
-        return await check(thread, this.#options.addresses.short(LONGEST_CODE))
+        return await check(thread, this.#options.addresses.short(LONGEST))
       } finally {
         await thread.close()
       }
@@ -189,16 +189,16 @@ export class QrImages implements CodeImages {
     return this.#checks.run(accountId, work, admit)
   }
 
-  /** The argument of `store` and `storeAll` for a code. */
-  #imageOf(code: Code) {
-    return { code, text: this.#options.addresses.short(code) }
+  /** The argument of `store` and `storeAll` for a link. */
+  #imageOf(link: Addressed) {
+    return { code: link.code, text: this.#options.addresses.short(link) }
   }
 
-  #command(code: Code, options: QrOptions): RenderCommand {
+  #command(link: Addressed, options: QrOptions): RenderCommand {
     const { addresses, reads, store } = this.#options
-    const command = { text: addresses.short(code), options }
+    const command = { text: addresses.short(link), options }
     if (!options.logo) return command
-    const account = reads.findByCode(code)?.accountId
+    const account = reads.findByCode(link.code)?.accountId
     const logo = account === undefined ? undefined : store.findLogo(account)
     if (!logo) throw new AppError('invalid_value', 'Invalid logo: the account has none')
     return { ...command, logo }
@@ -215,11 +215,11 @@ export class QrImages implements CodeImages {
     const { renderer, log } = this.#options
     this.#isRendering = true
     while (this.#waiting.size > 0) {
-      const codes = this.#waiting.values().take(BATCH).toArray()
-      for (const code of codes) this.#waiting.delete(code)
-      const images = codes.map((code) => this.#imageOf(code))
+      const links = this.#waiting.values().take(BATCH).toArray()
+      for (const { code } of links) this.#waiting.delete(code)
+      const images = links.map((link) => this.#imageOf(link))
       await renderer.call('storeAll', images, { background: true }).catch((error: unknown) => {
-        log.debug('qr.not_prepared', { codes: codes.length, reason: messageOf(error) })
+        log.debug('qr.not_prepared', { codes: links.length, reason: messageOf(error) })
       })
       if (performance.now() - this.#latestMs < PAUSE_MS) await Bun.sleep(PAUSE_MS)
     }

@@ -78,8 +78,7 @@ export class Remake {
         return
       }
       // Checked again in this tick: an image of a code deleted meanwhile would stay forever.
-      const codes = links.map(({ code }) => code).filter((code) => reads.findByCode(code))
-      await images.remake(codes)
+      await images.remake(links.flatMap(({ code }) => reads.findByCode(code) ?? []))
       made += links.length
       last = links.at(-1)?.id ?? last
     }

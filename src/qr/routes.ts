@@ -52,7 +52,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
         const options = parseQrOptions(query)
         const code = getCode(deps, params.code)
         const client = clientNetwork(clientOf(deps.address, request))
-        const image = await deps.images.render(code, options, client)
+        const image = await deps.images.render({ code }, options, client)
         set.headers['cache-control'] = options.logo ? LOGO_CACHING : IMAGE_CACHING
         set.headers['content-type'] = TYPES[options.format]
         return new Response(image)
@@ -95,7 +95,7 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
     .get(
       '/qr/:code',
       ({ params, set }) => {
-        set.headers.location = deps.addresses.qrStorage(getCode(deps, params.code))
+        set.headers.location = deps.addresses.qrStorage({ code: getCode(deps, params.code) })
         set.headers['cache-control'] = 'public, max-age=31536000, immutable'
         return new Response(null, { status: 302 })
       },
@@ -140,7 +140,7 @@ export const qrFileRoutes = (deps: QrDeps) =>
     if (!image) {
       spendRead(deps, caller)
       // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
-      image = await deps.images.create(getCode(deps, name))
+      image = await deps.images.create({ code: getCode(deps, name) })
     }
     set.headers['cache-control'] = IMAGE_CACHING
     set.headers['content-type'] = TYPES.png
@@ -183,13 +183,13 @@ function getCode({ destinations }: QrDeps, text: string): Code {
 }
 
 function qrImage(deps: QrDeps, text: string): QrImageView {
-  const { code, url } = getLink(deps, text)
+  const link = getLink(deps, text)
   const { addresses } = deps
   return {
-    code,
-    url,
-    short_url: addresses.short(code),
-    qr_url: addresses.qr(code),
-    qr_storage_url: addresses.qrStorage(code),
+    code: link.code,
+    url: link.url,
+    short_url: addresses.short(link),
+    qr_url: addresses.qr(link),
+    qr_storage_url: addresses.qrStorage(link),
   }
 }

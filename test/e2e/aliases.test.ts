@@ -201,3 +201,57 @@ test('an alias in any case works in each case after its link was deleted and imp
     expect((await follow(app, path)).headers.get('location')).toBe(again)
   }
 })
+
+const NFC = ['grün', '한국', 'Café/Ångström']
+const composed = (path: string) => path.normalize('NFC')
+const decomposed = (path: string) => path.normalize('NFD')
+const encoded = (path: string) => path.split('/').map(encodeURIComponent).join('/')
+
+test.each(NFC)('an alias is one path, whichever Unicode form it has: %s', async (path) => {
+  await using app = await testApp(ALL)
+  for (const form of [composed, decomposed]) {
+    const { code, passcode } = await app.claim(CODE, URL)
+    expect(await patch(app, [form(path)])).toMatchObject({ body: { aliases: [composed(path)] } })
+    for (const asked of [composed, decomposed]) {
+      expect((await follow(app, encoded(asked(path)))).headers.get('location')).toBe(URL)
+      const other = await app.shorten(`https://example.com/${form.name}/${asked.name}`)
+      expect(await patch(app, [asked(path)], other.code)).toMatchObject({ status: 409 })
+    }
+    expect(await patch(app, [decomposed(path), composed(path)])).toMatchObject({
+      body: { aliases: [composed(path)] },
+    })
+    expect(await patch(app, [])).toMatchObject({ body: { aliases: [] } })
+    for (const asked of [composed, decomposed]) {
+      expect((await follow(app, encoded(asked(path)))).status).toBe(404)
+    }
+    await app.call('POST', '/api/delete', { key: 'free', json: { code, passcode } })
+  }
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('imported paths are found in both Unicode forms, also those in any case', async () => {
+  await using app = await testApp(ALL)
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const lines = [
+    { url: 'https://example.com/exact', aliases: [decomposed('Grüße')] },
+    { url: 'https://example.com/any', aliases_any_case: [decomposed('ÜBER-uns')] },
+  ]
+  const raw = lines.map((line) => JSON.stringify(line)).join('\n')
+  await app.call('POST', '/api/import', { key: 'free', headers, raw })
+  const places = async (paths: string[]) => {
+    const answers = await Promise.all(
+      paths.flatMap((path) => [
+        follow(app, encoded(composed(path))),
+        follow(app, encoded(decomposed(path))),
+      ]),
+    )
+    return new Set(answers.map((answer) => answer.headers.get('location')))
+  }
+  expect(await places(['Grüße'])).toEqual(new Set(['https://example.com/exact']))
+  expect(await places(['über-uns', 'ÜBER-UNS'])).toEqual(new Set(['https://example.com/any']))
+  // The same file again finds what it has created.
+  expect(await app.call('POST', '/api/import', { key: 'free', headers, raw })).toMatchObject({
+    body: { links: 0 },
+  })
+  expect(problemsOf(app)).toEqual([])
+})

@@ -92,6 +92,7 @@ const FIELDS: Record<string, string[]> = {
 const OPTIONAL_FIELDS: Record<string, string[]> = {
   'PATCH /api/links/{code}': [
     'aliases',
+    'display_alias',
     'expired_url',
     'expires_at',
     'forward_query',

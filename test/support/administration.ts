@@ -5,9 +5,14 @@ import { SettingStore } from '../../src/db/settings.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { functionOf } from '../../src/lib/thread.ts'
+import { AliasReads } from '../../src/links/aliases.ts'
+import { PublicUrls } from '../../src/links/link.ts'
+import { LinkReads } from '../../src/links/read.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
 import { Moderation, ModerationReads } from '../../src/moderation/moderation.ts'
 import { sharedWrites } from '../../src/writes.ts'
+
+const BASE_URL = 'https://hop.test'
 
 /** What commands use on a folder without a service, with the test's clock. */
 export function administrationOf(path: string, clock: Clock): Administration & DataFolder {
@@ -26,6 +31,9 @@ export function administrationOf(path: string, clock: Clock): Administration & D
     random: secureRandom,
     moderation: new Moderation({ reads: new ModerationReads(db), writer, effects }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
-    baseUrl: 'https://hop.test',
+    reads: new LinkReads(db),
+    aliases: new AliasReads(db),
+    addresses: new PublicUrls({ baseUrl: BASE_URL, cdnUrl: `${BASE_URL}/cdn` }),
+    baseUrl: BASE_URL,
   }
 }

@@ -109,8 +109,7 @@ async function qrZip({ deps, user }: PageContext, links: readonly Link[]): Promi
     const budget = limiter.takeOf(account, 'read')
     if (!budget.allowed) throw rateLimited(budget)
   }
-  const codes = links.map(({ code }) => code)
-  const found = await images.renderMany(codes, parseQrOptions({}), account.id)
+  const found = await images.renderMany(links, parseQrOptions({}), account.id)
   const files = Object.fromEntries(found.map(({ code, image }) => [`${code}.png`, image]))
   // PNG files are compressed already.
   const zip = zipSync(files, { level: 0, mtime: clock() })
@@ -133,7 +132,7 @@ type CellOf = (link: DetailedLink, addresses: PublicUrls) => string | number | n
 
 const COLUMNS: Readonly<Record<string, CellOf>> = {
   code: ({ code }) => code,
-  short_url: ({ code }, addresses) => addresses.short(code),
+  short_url: (link, addresses) => addresses.display(link),
   url: ({ url }) => url,
   created_at: ({ createdAt }) => isoTime(createdAt),
   hits: ({ hitCount }) => hitCount,

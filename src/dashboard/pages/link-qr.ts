@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts'
-import type { Code } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
@@ -37,8 +36,8 @@ async function qrFile(context: PageContext, format: keyof typeof TYPES) {
   const options = parseQrOptions(apiQueryOf({ ...query, format }))
   const alias = chosenAlias(deps, link, query)
   if (alias === undefined && query.alias) throw new AppError('page_not_found')
-  const text = alias === undefined ? undefined : deps.addresses.alias(alias)
-  const bytes = await deps.images.render(code, options, accountId, text)
+  const text = alias === undefined ? undefined : deps.addresses.alias(link, alias)
+  const bytes = await deps.images.render(link, options, accountId, text)
   return fileResponse(bytes, { name: `${code}.${format}`, type: TYPES[format] })
 }
 
@@ -61,7 +60,7 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
       <h2>QR code</h2>
       ${presetLinks(qrStore.listPresets(accountId), path)}
       <div class="qr-side">
-        ${preview(deps, code, alias, shown)}
+        ${preview(deps, link, alias, shown)}
         <form method="get" action="${path}" class="form" hx-get="${path}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
           hx-select="#qr-preview" hx-swap="outerHTML">
@@ -85,37 +84,37 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
 }
 
 /** Absent for a link without aliases. */
-function addressField({ addresses, aliases }: DashboardDeps, { id, code }: Link, alias?: string) {
-  const paths = aliases.ofLink(id)
+function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias?: string) {
+  const paths = aliases.ofLink(link.id)
   if (paths.length === 0) return false
   return parts.select({
     name: 'alias',
     label: 'Address in the code',
     value: alias ?? '',
     choices: [
-      { value: '', label: bare(addresses.short(code)) },
-      ...paths.map((path) => ({ value: path, label: bare(addresses.alias(path)) })),
+      { value: '', label: bare(addresses.short(link)) },
+      ...paths.map((path) => ({ value: path, label: bare(addresses.alias(link, path)) })),
     ],
   })
 }
 
 function preview(
   { addresses }: DashboardDeps,
-  code: Code,
+  link: Link,
   alias: string | undefined,
   options: QrOptions,
 ): Html {
   const warning = scanWarning(options)
   const query = qrQueryOf(options)
   if (alias !== undefined) query.set('alias', alias)
-  const src = `${linkPath(code)}/qr.svg?${query}`
-  const address = alias === undefined ? addresses.short(code) : addresses.alias(alias)
+  const src = `${linkPath(link.code)}/qr.svg?${query}`
+  const address = alias === undefined ? addresses.short(link) : addresses.alias(link, alias)
   const caption =
     options.caption === '' && html`<figcaption class="code">${bare(address)}</figcaption>`
   return html`
     <div id="qr-preview">
       <figure class="printed"><img class="qr" src="${src}" width="240"
-        alt="QR code of ${code}">${caption}</figure>
+        alt="QR code of ${link.code}">${caption}</figure>
       ${warning && parts.notice('note', html`<p>${warning}</p>`)}
     </div>`
 }

@@ -159,7 +159,7 @@ function deletePage(context: PageContext): Response {
   return confirmPage(context, {
     title: `Delete ${code}`,
     back: { href: path, label: code },
-    warning: html`<strong>${deps.addresses.short(code)} stops working immediately.</strong> You can
+    warning: html`<strong>${deps.addresses.short(link)} stops working immediately.</strong> You can
       undo this for 30 seconds. Anybody can then claim the code ${code} and choose the destination
       of every link and printed QR code with it.`,
     about: html`
@@ -178,7 +178,7 @@ function deletePage(context: PageContext): Response {
 /** The title, the short URL and its actions. Without a title, the heading is for screen readers. */
 function linkNames({ deps, user }: PageContext, state: LinkState): Html {
   const { link, properties } = state
-  const shortUrl = deps.addresses.short(link.code)
+  const shortUrl = deps.addresses.short(link)
   const heading = attributes({ class: properties.title === null && 'visually-hidden' })
   const host = bare(shortUrl).slice(0, -link.code.length - 1)
   return html`

@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts'
 import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
+import { resolveCode } from '../../links/resolve.ts'
 import type { DisabledCode } from '../../moderation/moderation.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
@@ -17,7 +18,10 @@ import { serviceTabs } from './service.ts'
 
 const PATH = '/app/service/links'
 
-/** Any link by its code, for the owner of the service: its account, and whether it is disabled. */
+/**
+ * Any link by its code or address, for the owner of the service: its account, and whether it is
+ * disabled.
+ */
 export const serviceLinksPages = signedInPages(
   {
     'GET /app/service/links': listPage,
@@ -39,10 +43,6 @@ export const serviceLinksPages = signedInPages(
   },
   { owner: true },
 )
-
-/** A code, or the last segment of a short URL. */
-const codeIn = (text: string): Code | undefined =>
-  toCode((text.split(/[?#]/)[0] ?? '').replace(/\/$/, '').split('/').at(-1) ?? '')
 
 /** `link` is undefined after its deletion: its code stays disabled. */
 interface FoundLink {
@@ -67,12 +67,12 @@ function requireLink({ deps, params }: PageContext): FoundLink {
 function listPage(context: PageContext): Response {
   const { deps, query } = context
   const text = (query.code ?? '').trim()
-  const code = codeIn(text)
+  const code = resolveCode(deps, text)
   if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { total, items } = deps.moderation.reads.list(range)
-  const error = text === '' ? undefined : 'No link has this code.'
+  const error = text === '' ? undefined : 'No link has this code or address.'
   return page(context, {
     title: 'Links of all accounts',
     tabs: serviceTabs('Links'),
@@ -82,7 +82,7 @@ function listPage(context: PageContext): Response {
         'Find a link',
         parts.searchForm(PATH, {
           name: 'code',
-          label: 'Code or short URL',
+          label: 'Code, alias or short URL',
           value: text,
           error,
           autocomplete: 'off',

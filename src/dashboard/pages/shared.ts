@@ -121,7 +121,7 @@ async function sharedPage(
   const visits = withFewHidden(await deps.visitDetails.of(owner, days))
   const path = `/app/shared/${token}`
   return publicPage(context, {
-    title: deps.addresses.short(shared.code).replace(/^https?:\/\//, ''),
+    title: deps.addresses.short(shared).replace(/^https?:\/\//, ''),
     main: html`
       ${shared.showsUrl === 1 && shared.url !== null && html`<p>${destination(shared.url)}</p>`}
       ${hitSection({ path }, chart)}

@@ -129,7 +129,7 @@ async function renderRows(
     return linkRow({
       link,
       aliases: (aliases.get(link.id) ?? []).map(({ path }) => path),
-      shortUrl: addresses.short(code),
+      shortUrl: addresses.short(link),
       badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),
       now,

@@ -1,0 +1,34 @@
+/** What people paste or share: a URL or a short URL within other text. */
+
+// Invisible characters that programs and keyboards add: soft hyphen, zero-width characters, word
+// joiner, byte order mark, and the marks of the direction of writing.
+const INVISIBLE = String.raw`\u00ad\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff`
+const INVISIBLE_START = new RegExp(`^[\\s${INVISIBLE}]+`, 'u')
+const INVISIBLE_END_SIGN = new RegExp(`[\\s${INVISIBLE}]`, 'u')
+
+/** The text without spaces and invisible characters at its ends. */
+export function withoutInvisible(text: string): string {
+  const start = text.replace(INVISIBLE_START, '')
+  // A loop: the time of a pattern that ends with `$` is quadratic for many such characters within.
+  let end = start.length
+  while (end > 0 && INVISIBLE_END_SIGN.test(start[end - 1] as string)) end--
+  return start.slice(0, end)
+}
+
+/** Signs that stand before a URL in a text, and behind it. */
+const OPENING = /^[([{<"'«‹“”„‘‚「『（【《〈]+/u
+const CLOSING = /[)\]}>"'»›”“’‘」』）】》〉.,;:!?…。，、；：！？/]/u
+/** Signs that are removed one by one. */
+const SIGNS_MAX = 8
+
+/** The text, and the same without signs around it: fewer and fewer, the whole one first. */
+export function peelings(text: string): string[] {
+  const found = [text]
+  let rest = text.replace(OPENING, '')
+  found.push(rest)
+  for (let signs = 0; signs < SIGNS_MAX && CLOSING.test(rest.at(-1) ?? ''); signs++) {
+    rest = rest.slice(0, -1)
+    found.push(rest)
+  }
+  return [...new Set(found)].filter((one) => one !== '')
+}

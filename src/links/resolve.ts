@@ -1,0 +1,85 @@
+import { type Code, toCode } from '../lib/code.ts'
+import { type AliasReads, decodePath } from './aliases.ts'
+import type { Link, PublicUrls } from './link.ts'
+import { peelings, withoutInvisible } from './pasted.ts'
+import type { LinkReads } from './read.ts'
+
+/**
+ * Finds the link that a person means: by its code, an alias or a short URL, with or without scheme,
+ * percent-encoded, or with punctuation around it. Every place that asks for a link uses this,
+ * except the endpoints whose contract names a code.
+ */
+
+export interface ResolveDeps {
+  reads: Pick<LinkReads, 'findByCode'>
+  aliases: Pick<AliasReads, 'find'>
+  addresses: Pick<PublicUrls, 'pathIn'>
+}
+
+/** Characters. The longest alias takes 765 encoded, and 1,275 encoded twice. */
+const TEXT_MAX = 2048
+
+/** A path on the hosts of short URLs. `isAddress`: the text named the host. */
+interface NamedPath {
+  /** Decoded, without its first slash. */
+  path: string
+  isAddress: boolean
+}
+
+/** The link that the text redirects to; undefined if it names none. */
+export function resolveLink(deps: ResolveDeps, text: string): Link | undefined {
+  return firstOf(namedPaths(deps, text), ({ path }) => findByPath(deps, path))
+}
+
+/** The same for texts that name a host of short URLs: any other text is a search. */
+export function resolveAddress(deps: ResolveDeps, text: string): Link | undefined {
+  const addresses = namedPaths(deps, text).filter(({ isAddress }) => isAddress)
+  return firstOf(addresses, ({ path }) => findByPath(deps, path))
+}
+
+/** The code of that link, or else one that the text contains: it may be disabled without a link. */
+export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
+  const found = resolveLink(deps, text)
+  return found?.code ?? firstOf(namedPaths(deps, text), ({ path }) => toCode(path))
+}
+
+/** As a redirect does: a code is found before an alias. */
+function findByPath({ reads, aliases }: ResolveDeps, path: string): Link | undefined {
+  const code = toCode(path)
+  const direct = code && reads.findByCode(code)
+  if (direct) return direct
+  const alias = aliases.find(path)
+  return alias && reads.findByCode(alias.code)
+}
+
+function firstOf<Item, Found>(
+  items: readonly Item[],
+  find: (item: Item) => Found | undefined,
+): Found | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The paths that the text may mean. The most literal reading comes first. */
+function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string): NamedPath[] {
+  const shown = withoutInvisible(text)
+  if (shown.length > TEXT_MAX) return []
+  return peelings(shown).flatMap((peeled) => {
+    const decoded = decodePath(peeled) ?? peeled
+    const readings = decoded === peeled ? [peeled] : [peeled, decoded]
+    return readings.flatMap((reading) => pathsOf(addresses, reading))
+  })
+}
+
+function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[] {
+  const path = addresses.pathIn(text)
+  if (path !== undefined) {
+    return [{ path: (decodePath(path) ?? path).slice(1), isAddress: true }]
+  }
+  const bare = text.replace(/^\//, '')
+  const withoutQuery = bare.replace(/[?#].*$/s, '')
+  return [...new Set([bare, withoutQuery])].map((one) => ({ path: one, isAddress: false }))
+}
