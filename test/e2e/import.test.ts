@@ -326,7 +326,7 @@ test('the CSV export has the headings that other importers read', async () => {
   const { text } = await app.call('GET', '/api/export?format=csv', { key: 'free' })
   expect(text).toBe(
     'Short URL,Short code,Long URL,Title,Tags,Created at,Hits\r\n' +
-      `http://hop.test/SPRING26,SPRING26,${FULL.url},'=1+1,` +
+      `http://hop.test/Spring-Sale,SPRING26,${FULL.url},'=1+1,` +
       `"poster, spring",${FULL.created_at},1204\r\n`,
   )
 })
