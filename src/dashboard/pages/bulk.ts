@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts'
-import { SMALL_BODY_MAX } from '../../http/body.ts'
 import { linesOf, readUrls, type UrlLine } from '../../import/read-urls.ts'
 import { SourceError } from '../../import/source.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
@@ -20,7 +19,7 @@ export const bulkPages = signedInPages(
   {
     'GET /app/links/bulk': (context) => bulkPage(context, { pasted: '' }),
     'POST /app/links/bulk': formAction(
-      (context) => bulkPage(context, { pasted: keptText(context) }),
+      (context) => bulkPage(context, { pasted: context.form.raw('urls') }),
       async (context) => {
         // First, because reading a file is the most expensive part.
         spendWrite(context)
@@ -31,37 +30,18 @@ export const bulkPages = signedInPages(
   { bulk: true },
 )
 
-/** Bytes of the results and of the text field, so that the whole page stays below 200 kB. */
-const CONTENT_BYTES_MAX = 185_000
-const bytesOf = (markup: Html): number => Buffer.byteLength(markup.toString())
-
 /**
- * A page if it has room for every result, else a file: a file has no size limit, and every passcode
- * must be shown. If all lines failed, a page shows the first ones.
+ * A page if the results are few and short, else a file, because every passcode must be shown. If all
+ * lines failed, a page shows the first ones.
  */
 function resultResponse(context: PageContext, items: BulkItem[]): Response {
   const isFileWanted = context.form.text('as') === 'csv'
   const failed = items.filter(({ view }) => !view.ok)
-  const pasted = failed.map(({ text }) => text).join('\n')
-  const haveAllFailed = failed.length === items.length
-  if (haveAllFailed || (!isFileWanted && fitsPage(items))) {
-    const cards = resultCards(items)
-    const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
-    if (haveAllFailed || hasRoom) return bulkPage(context, { items, cards, pasted })
+  if (failed.length === items.length || (!isFileWanted && fitsPage(items))) {
+    const pasted = failed.map(({ text }) => text).join('\n')
+    return bulkPage(context, { items, pasted })
   }
   return fileResponse(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
-}
-
-/** Pasted text up to this length is shown again after any error. */
-const KEPT_LENGTH_MAX = SMALL_BODY_MAX
-
-/** The pasted text, or one batch of it if it is very long. */
-function keptText({ deps, user, form }: PageContext): string {
-  const pasted = form.raw('urls')
-  if (pasted.length <= KEPT_LENGTH_MAX) return pasted
-  return linesOf(pasted, deps.plans[user.account.plan].bulkMax)
-    .map(({ text }) => text)
-    .join('\n')
 }
 
 /** Characters of a file name beside each of its lines. */
@@ -125,7 +105,6 @@ async function shortenLines(
 
 interface BulkPageProps {
   items?: BulkItem[]
-  cards?: Html
   /** The text field: the whole text of a refused form, or the lines that failed. */
   pasted: string
 }
@@ -134,23 +113,25 @@ const TOO_LONG =
   'What you sent is too long to be shown here again. Correct the original and send it again as a ' +
   'file, or in smaller parts.'
 
-function bulkPage(context: PageContext, { items = [], cards, pasted }: BulkPageProps): Response {
+/** Characters of the text field. */
+const PASTED_MAX = 100_000
+
+function bulkPage(context: PageContext, { items = [], pasted }: BulkPageProps): Response {
   const okCount = items.filter(({ view }) => view.ok).length
-  const room = CONTENT_BYTES_MAX - (cards ? bytesOf(cards) : 0)
-  const hasRoom = pasted.length <= room && bytesOf(html`${pasted}`) <= room
+  const isShort = pasted.length <= PASTED_MAX
   return page(context, {
     title: 'Bulk create',
     back: { href: '/app/links', label: 'All links' },
     ...(items.length > 0 && okCount === 0 && { status: 422 }),
     main: html`
-      ${cards}
+      ${items.length > 0 && resultCards(items)}
       <section class="card">
         ${
           items.length > 0 &&
           html`<h2>${okCount === items.length ? 'Create more links' : 'Correct and try again'}</h2>`
         }
-        ${hasRoom || parts.notice('note', html`<p>${TOO_LONG}</p>`)}
-        ${bulkForm(context, hasRoom ? pasted : '')}
+        ${isShort || parts.notice('note', html`<p>${TOO_LONG}</p>`)}
+        ${bulkForm(context, isShort ? pasted : '')}
       </section>`,
   })
 }
@@ -216,9 +197,9 @@ const isFailed = (item: BulkItem): item is FailedItem => !item.view.ok
 /** Rows of a page. */
 const ROWS_MAX = 100
 /** Characters of all URLs of a page, which contains them also in its hidden file. */
-const TEXT_LENGTH_MAX = 100_000
+const TEXT_LENGTH_MAX = 50_000
 
-/** Whether a page probably has room for all results. Rendering more takes too long. */
+/** Rendering a larger page takes too long. */
 const fitsPage = (items: readonly BulkItem[]): boolean =>
   items.length <= ROWS_MAX &&
   items.reduce((length, { text }) => length + text.length, 0) <= TEXT_LENGTH_MAX

@@ -69,7 +69,7 @@ function isChanged(form: Form, name: Name): boolean {
   return before === undefined ? form.has(name) : fingerprint(form.text(name)) !== before
 }
 
-/** Short, because a page has a limit of bytes. Browsers send line breaks as CR LF. */
+/** A hash, so that the form has a long note once. Browsers send line breaks as CR LF. */
 const fingerprint = (text: string): string =>
   Bun.hash(text.trim().replace(/\r\n?/g, '\n')).toString(36)
 

@@ -61,7 +61,7 @@ export const replacesMain = (path: string) => ({
  * prefix of the host can be mistaken for it. The cost does not grow with the length of the URL.
  */
 
-/** Bytes of markup: URLs with many ampersands are cut earlier. */
+/** Characters. */
 const SHOWN_MAX = 200
 const USER_MAX = 30
 const HOST_MAX = 80
@@ -89,7 +89,7 @@ export function shownUrl(url: string, search = ''): ShownUrl {
   const [before = '', scheme = '', user, sentHost = ''] = PARTS.exec(url) ?? []
   const start = scheme.slice(0, USER_MAX) + (user === undefined ? '' : `${cut(user, USER_MAX)}@`)
   const host = shownHost(sentHost)
-  const room = SHOWN_MAX - markupLength(start + host)
+  const room = SHOWN_MAX - (start + host).length
   const path = url.slice(before.length)
   const skipped = skippedBefore(path, search)
   const lead = skipped > 0 ? `${path.slice(0, 1)}…` : ''
@@ -130,30 +130,15 @@ function shownHost(host: string): string {
 }
 
 /** The start of a text in ASCII, with an ellipsis if it was cut. */
-function cut(text: string, bytesMax: number): string {
-  const encoded = inAscii(text.slice(0, bytesMax + 1))
-  if (text.length <= bytesMax && markupLength(encoded) <= bytesMax) return encoded
-  let bytes = 0
-  let end = 0
-  while (end < encoded.length && bytes < bytesMax) {
-    bytes += SPECIAL.includes(encoded.charAt(end++)) ? SPECIAL_LENGTH : 1
-  }
-  return `${encoded.slice(0, end).replace(/%[\da-f]?$/i, '')}…`
+function cut(text: string, lengthMax: number): string {
+  const encoded = inAscii(text.slice(0, lengthMax + 1))
+  if (text.length <= lengthMax && encoded.length <= lengthMax) return encoded
+  return `${encoded.slice(0, lengthMax).replace(/%[\da-f]?$/i, '')}…`
 }
 
 /** A text in ASCII, like shown URLs. */
 const inAscii = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
-
-const SPECIAL = '&<>"\''
-/** The length of `&quot;`, the longest entity. */
-const SPECIAL_LENGTH = 6
-
-/** Upper bound for ASCII text. */
-function markupLength(text: string): number {
-  const special = text.length - text.replace(/[&<>"']/g, '').length
-  return text.length + special * (SPECIAL_LENGTH - 1)
-}
 
 /** One line of the list of links. */
 
@@ -196,7 +181,7 @@ ${aboutLink(properties, aliases, search)}</div></td>
 </tr>`
 }
 
-/** Characters of a text and of each tag, and tags of a row: a page has a limit of bytes. */
+/** Characters of a text and of each tag, and tags of a row. */
 const TITLE_MAX = 60
 const TAG_MAX = 20
 const TAGS_MAX = 3

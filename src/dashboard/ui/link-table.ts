@@ -163,7 +163,7 @@ export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[
   return badges.filter((badge) => badge !== false)
 }
 
-/** Tags offered for a choice: a page has a limit of bytes. */
+/** Tags offered for a choice. */
 const TAGS_MAX = 60
 
 /** The tags with the most links, in alphabetical order. */
