@@ -31,8 +31,8 @@ export const bulkPages = signedInPages(
 )
 
 /**
- * A page if the results are few and short, else a file, because every passcode must be shown. If all
- * lines failed, a page shows the first ones.
+ * A page if the results are few and short, else a file, because every passcode must be shown. If
+ * all lines failed, a page shows the first ones.
  */
 function resultResponse(context: PageContext, items: BulkItem[]): Response {
   const isFileWanted = context.form.text('as') === 'csv'
