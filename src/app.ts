@@ -38,12 +38,10 @@ export async function startApp(config: Config, outside: Outside) {
   const service = await openService(config, outside, control.promise)
   const http = routes(service)
   control.resolve({ answer: (request) => http.fetch(request), codes: service.codes })
-  const { health, dashboard, journal, fresh, setupLink, redirects } = service
+  const { health, dashboard, journal, setupLink, redirects } = service
   return {
     /** The public port. */
     port: redirects.port as number,
-    /** No account exists yet: the service has just been set up. */
-    fresh,
     /** A link that sets up the owner's account, once; undefined when there is one. A secret. */
     setupLink,
     /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */

@@ -206,7 +206,6 @@ export async function openForService(config: Config, options: ServiceOptions) {
     const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
       retireStaleImages(new SettingStore(db, 'host_settings'), imageFolder(dataDir), baseUrl),
     )
-    const fresh = accounts.isEmpty()
     const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
       // In a cluster, all changes go through its log.
       if (clusterUrl || accounts.listOwners().length > 0) return undefined
@@ -214,7 +213,7 @@ export async function openForService(config: Config, options: ServiceOptions) {
       new OneTimeLinkStore(db).add(stored)
       return baseUrl + path
     })
-    return { db, lock, journal, remakeImages, fresh, setupLink, hasher, host }
+    return { db, lock, journal, remakeImages, setupLink, hasher, host }
   } catch (error) {
     lock.release()
     throw error

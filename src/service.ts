@@ -96,7 +96,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const openWorker = outside.openWorker ?? ((url: URL) => new Worker(url))
   const start = new ThreadStarter(log, (name) => openWorker(threadFile(name)))
   const folder = await openForService(config, { ...outside, log })
-  const { journal, hasher, lock, fresh, setupLink } = folder
+  const { journal, hasher, lock, setupLink } = folder
   const base: Base = { config, outside, log, start, folder }
   const front = await openFront(base, control).catch((error) => {
     folder.db.close()
@@ -158,7 +158,6 @@ export async function openService(config: Config, outside: Outside, control: Pro
   return {
     ...service,
     lock,
-    fresh,
     setupLink,
     dashboard,
     metrics,

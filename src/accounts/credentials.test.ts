@@ -28,6 +28,8 @@ test.each([
   ['its local part and a year', 'Ann.Miller2026!', 'e-mail address'],
   ['digits and its local part', '123ann.miller', 'e-mail address'],
   ['its domain', 'example.com', 'e-mail address'],
+  ['a word of its domain, twice', 'exampleexample', 'e-mail address'],
+  ['words of its local part and its domain', 'annexample1', 'e-mail address'],
   ['the service’s name and a digit', 'hopcode1', 'Hopcode'],
   ['the service’s name and digits', 'HopCode123', 'Hopcode'],
   ['the service’s name and signs', '!!hopcode!!', 'Hopcode'],

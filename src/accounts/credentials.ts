@@ -62,23 +62,29 @@ function findWeakness(password: string, email: string): string | undefined {
     return 'This is a season or a month with a year, and among the first that others would try.'
   }
   const address = email.toLowerCase()
-  if ([address, ...address.split('@')].some((word) => consistsOf(text, word))) {
+  const words = address.split(/[^\p{L}\p{M}]+/u)
+  if (
+    [[address], ...address.split('@').map((part) => [part]), words].some((some) =>
+      consistsOf(text, some),
+    )
+  ) {
     return 'This is your e-mail address or a part of it. Use something that others cannot guess.'
   }
-  if (consistsOf(text, SERVICE_NAME)) {
+  if (consistsOf(text, [SERVICE_NAME])) {
     return 'This is the name of the service, Hopcode. Use something that others would not try here.'
   }
   return undefined
 }
 
-/** Whether the text is the word, once or repeated, with at most some digits and signs around. */
-function consistsOf(text: string, word: string): boolean {
-  if (text === word) return true
-  const bareWord = trimToLetters(word)
+/** Whether the text is one or more of the words, with at most some digits and signs around. */
+function consistsOf(text: string, words: readonly string[]): boolean {
+  if (words.includes(text)) return true
   const bareText = trimToLetters(text)
-  if (bareWord.length < WORD_MIN_LENGTH || bareText === '') return false
-  if (text.length - bareText.length > AROUND_MAX_LENGTH) return false
-  return bareText.replaceAll(bareWord, '') === ''
+  if (bareText === '' || text.length - bareText.length > AROUND_MAX_LENGTH) return false
+  // The longest first: a word may contain another one.
+  const bareWords = words.map(trimToLetters).sort((a, b) => b.length - a.length)
+  const used = bareWords.filter(({ length }) => length >= WORD_MIN_LENGTH)
+  return used.reduce((rest, word) => rest.replaceAll(word, ''), bareText) === ''
 }
 
 const trimToLetters = (text: string): string => text.replace(/^\P{L}+|\P{L}+$/gu, '')

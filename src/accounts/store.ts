@@ -52,6 +52,7 @@ export interface NewAccount {
  */
 export class AccountStore {
   readonly #db: Database
+  #hasOwner = false
   readonly #orm
   readonly #byKeyHash
   readonly #byEmail
@@ -92,6 +93,12 @@ export class AccountStore {
   listOwners(): AccountRow[] {
     const isOwner = and(eq(accounts.isOwner, 1), isNull(accounts.disabledAt))
     return this.#orm.select().from(accounts).where(isOwner).all()
+  }
+
+  /** Remembered once true: the last owner can be neither disabled nor deleted. */
+  hasOwner(): boolean {
+    this.#hasOwner ||= this.listOwners().length > 0
+    return this.#hasOwner
   }
 
   /** The service needs this owner: it can be neither disabled nor deleted. */

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { networkInterfaces } from 'node:os'
 import { type App, startApp } from '../app.ts'
 import { type Config, urlHost } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
@@ -126,26 +126,35 @@ async function listenForOperators(app: App, { metricsListen }: Config): Promise<
  * A service manager or a container keeps both in one journal, and every reader of that journal can
  * become the owner while the link works. Each start creates a new link until there is an owner.
  */
-function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, port }: App): void {
+function welcome({ baseUrl, host, dataDir }: Config, { setupLink, port }: App): void {
   print(`Hopcode ${VERSION} is running. Press Ctrl+C to stop.`)
   print(`  Short links  ${baseUrl}`)
   print(`  Dashboard    ${baseUrl}/app`)
   print(`  API          ${baseUrl}/docs`)
   print(`  Listens on   http://${urlHost(host)}:${port}`)
   print(`  Data         ${dataDir}`)
+  const address = networkAddress()
+  if (isLoopback(new URL(baseUrl).hostname) && address !== undefined) {
+    print('Only this machine can open these addresses. For phones in your network, start with:')
+    print(`  BASE_URL=http://${address}:${port} ${startCommand()}`)
+  }
   if (setupLink) {
     print('Create your owner account (this link works once, for 24 hours):')
     print(`  ${setupLink}`)
   }
-  if (fresh) {
-    const folder = dataDir === resolve('data') ? '' : `DATA_DIR=${dataDir} `
-    print('Or create an account and its API key with this command:')
-    print(`  ${folder}${program()} account create --email you@example.com --plan free`)
-  }
 }
 
-/** The command that starts this program, for messages: the binary, or the npm script. */
-function program(): string {
+const isLoopback = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname.startsWith('127.') || hostname === '[::1]'
+
+/** The first IPv4 address of this machine in a network; undefined without one. */
+function networkAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
+  return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+}
+
+/** The command that starts the service, for messages: the binary, or the npm script. */
+function startCommand(): string {
   if (Bun.main.startsWith('/$bunfs/')) return process.execPath
-  return Bun.which('npm') ? 'npm run hopcode --' : 'bun run hopcode'
+  return Bun.which('npm') ? 'npm start' : 'bun start'
 }

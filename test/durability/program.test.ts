@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
 import {
@@ -18,11 +19,11 @@ import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** The compiled program: how it starts, is driven and stops. */
 
-test('the first start says where it listens, where the API page is, and how to make an account', async () => {
+/** What a first start prints, up to the link that sets up the owner. */
+async function firstWords(env: Record<string, string>): Promise<string> {
   using folder = temporaryFolder()
-  const env = { DATA_DIR: folder.path, BASE_URL: 'https://hop.example' }
   const child = Bun.spawn([await binary()], {
-    env: { ...env, PORT: '0' },
+    env: { ...env, DATA_DIR: folder.path, PORT: '0' },
     stdout: 'pipe',
     stderr: 'ignore',
   })
@@ -30,16 +31,28 @@ test('the first start says where it listens, where the API page is, and how to m
   let words = ''
   for await (const chunk of child.stdout) {
     words += decoder.decode(chunk)
-    if (words.includes('account create')) child.kill('SIGTERM')
+    if (words.includes('/app/setup/')) child.kill('SIGTERM')
   }
   expect(await child.exited).toBe(0)
+  return words
+}
+
+test('the first start says where it listens, where the API page is, and how to begin', async () => {
+  const words = await firstWords({ BASE_URL: 'https://hop.example' })
   expect(words).toMatch(/^Hopcode \d+\.\d+\.\d+ is running\. Press Ctrl\+C to stop\.$/m)
   expect(words).toMatch(/Listens on +http:\/\/0\.0\.0\.0:[1-9]\d+$/m)
   expect(words).toMatch(/Short links +https:\/\/hop\.example$/m)
   expect(words).toContain('https://hop.example/app/setup/')
   expect(words).toContain('https://hop.example/docs')
-  expect(words).toContain(`DATA_DIR=${folder.path} `)
-  expect(words).toContain('account create --email')
+  expect(words).not.toContain('phones')
+})
+
+test('a start on localhost has the command for phones in the network, if there is one', async () => {
+  const words = await firstWords({ BASE_URL: 'http://localhost:3000' })
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
+  const other = all.find(({ family, internal }) => family === 'IPv4' && !internal)
+  if (other) expect(words).toContain(`BASE_URL=http://${other.address}:`)
+  else expect(words).not.toContain('phones')
 })
 
 test('it starts, shortens, is followed, counts and stops', async () => {

@@ -50,14 +50,14 @@ test('from the first start’s link to a code that is gone: key, link, hit, rota
   const first = String(await page.evaluate('navigator.clipboard.readText()'))
 
   const { code } = await app.shorten('https://example.com/spring', first)
-  await page.getByRole('link', { name: 'Create your first link' }).click()
+  await page.getByRole('link', { name: 'Links', exact: true }).click()
   await page.getByRole('link', { name: code, exact: true }).click()
   const count = page.locator('#hit-count')
   expect(await count.textContent()).toBe('0')
   expect(await follow(app, code)).toBe(302)
   await page.clock.runFor(10_000)
   await page.locator('#hit-count', { hasText: '1' }).waitFor()
-  await page.locator('.sum', { hasText: '1 hit in the last 30 days' }).waitFor()
+  await page.locator('.tiles', { hasText: 'Hits 1' }).waitFor()
 
   await page.getByRole('link', { name: 'Keys', exact: true }).click()
   await page.getByRole('button', { name: /^Rotate the key/ }).click()

@@ -14,7 +14,7 @@ import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
-import type { AnonymousContext } from '../auth/guard.ts'
+import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
 import { askForCode, countAttempts, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
@@ -31,9 +31,7 @@ type JoinFlow = Purpose | 'sign-up'
 const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: string }>> = {
   setup: {
     title: 'Set up Hopcode',
-    lead:
-      'Create the owner account. The owner runs this service and can invite people. If the ' +
-      'address has an account, you need its password, and its API keys stop working.',
+    lead: 'Create the owner account. The owner runs this service and can invite people.',
     button: 'Create account',
   },
   invite: {
@@ -140,7 +138,7 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
   const { cookies, user } = await startSession(context, { accountId, passwordHash })
   if (!isNew) return seeOther(next, cookies)
-  const main = [welcomeCard(deps, key), flow === 'setup' && twoFactorCard]
+  const main = [firstLinkCard(user), keyCard(deps, key), flow === 'setup' && twoFactorCard]
   return page({ user }, { title: 'Welcome', cookies, main })
 }
 
@@ -240,19 +238,33 @@ function logJoin(
   }
 }
 
+const firstLinkCard = (user: CurrentUser): Html =>
+  parts.card('Create your first link', [
+    html`<p>Your account is ready, and you are signed in. Paste a long address: you get a short one
+      and its QR code.</p>`,
+    parts.form(user, '/app/links', [
+      parts.urlField({
+        name: 'url',
+        label: 'Long URL',
+        required: true,
+        extra: { autofocus: true, placeholder: 'https://example.com/a/long/address' },
+      }),
+      html`<div class="row">
+        ${parts.button('Shorten')}
+        ${parts.linkButton('Import links of another service', '/app/links/import')}
+      </div>`,
+    ]),
+  ])
+
 /** For a new account: the only response that shows its key. */
-const welcomeCard = ({ baseUrl }: DashboardDeps, key: string): Html => html`
-  <div class="card">
-    ${parts.notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
-    <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
-      can replace it on the <a href="/app/keys">Keys</a> page.</p>
-    ${parts.secretOnce('API key', key)}
-    ${firstRequest(baseUrl, key)}
-    <div class="row">
-      ${parts.linkButton('Create your first link', '/app/links', 'primary')}
-      ${parts.linkButton('How the API works', '/docs')}
-    </div>
-  </div>`
+const keyCard = ({ baseUrl }: DashboardDeps, key: string): Html =>
+  parts.card('For programs: your API key', [
+    html`<p>Programs send this key in the <code>X-API-Key</code> header. It is shown once, and you
+      can create another one on the page <a href="/app/keys">Keys</a> at any time.
+      <a href="/docs">How the API works</a></p>`,
+    parts.secretOnce('API key', key),
+    html`<details><summary>Try it in a terminal</summary>${firstRequest(baseUrl, key)}</details>`,
+  ])
 
 /** For the owner, whose account gives access to all others. */
 const twoFactorCard = parts.card('Protect your account', [

@@ -12,6 +12,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
 import { askForCode, CODE_PAGE, startSession, tryGuess } from '../auth/sign-in.ts'
+import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
@@ -154,6 +155,7 @@ function signInPage(context: AnonymousContext): Response {
     cookies: sender.cookies,
     messages: DONE,
     main: html`
+      ${!deps.accounts.hasOwner() && notSetUp(deps)}
       ${parts.form(sender, '/app/sign-in', [
         next && parts.hiddenFields({ next }),
         parts.emailField({
@@ -179,6 +181,15 @@ function signInPage(context: AnonymousContext): Response {
       </p>`,
   })
 }
+
+const notSetUp = ({ baseUrl }: DashboardDeps): Html =>
+  parts.notice(
+    'note',
+    html`<p><strong>This service has no owner yet.</strong> Open the link that its start has printed
+      in the terminal or in the log of the container. It begins with
+      <code>${baseUrl}/app/setup/</code>, and <code>hopcode account setup-link</code> prints
+      another one.</p>`,
+  )
 
 /** The second step of a sign-in, if the account has two-factor sign-in. */
 function codePage(context: AnonymousContext): Response {
