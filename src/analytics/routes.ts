@@ -75,7 +75,7 @@ export const visitRoutes = (deps: Deps) =>
     .get(
       '/visits',
       ({ account, query }) =>
-        answer(deps, { accountId: account.id }, parseWith(VisitsQuery, query)),
+        answer(deps, account, { accountId: account.id }, parseWith(VisitsQuery, query)),
       {
         detail: operation({
           id: 'visits',
@@ -91,7 +91,7 @@ export const visitRoutes = (deps: Deps) =>
       ({ account, params, query }) => {
         const wanted = parseWith(VisitsQuery, query)
         const link = requireOwnedLink(deps, account, params.code)
-        return answer(deps, { linkId: link.id }, wanted, { code: link.code })
+        return answer(deps, account, { linkId: link.id }, wanted, link.code)
       },
       {
         detail: operation({
@@ -108,14 +108,15 @@ export const visitRoutes = (deps: Deps) =>
 
 async function answer(
   { visitDetails, clock }: Deps,
+  account: { id: number },
   owner: HitOwner,
   { by, limit, format, from, to }: VisitsQuery,
-  link: { code?: string } = {},
+  code?: string,
 ) {
   const span = parseSpan({ from, to, by: 'day' }, clock())
   const days = { from: span.from / DAY, to: span.to / DAY }
-  const view = visitsView(await visitDetails.of(owner, days), { by, limit, days })
-  if (format === 'json') return { ...link, ...view }
+  const view = visitsView(await visitDetails.of(owner, days, account.id), { by, limit, days })
+  if (format === 'json') return { ...(code !== undefined && { code }), ...view }
   const headers = { 'content-type': CSV_TYPE }
   return new Response(visitsCsv(view.values), { headers })
 }

@@ -1,8 +1,11 @@
+import { AppError, retryAfter } from '../errors.ts'
 import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
+import { FairQueue } from '../lib/fair-queue.ts'
 import type { Caller } from '../lib/thread.ts'
+import type { Owner } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
-import type { VisitReads } from '../visits/store.ts'
+import type { VisitQuery, VisitReads, VisitSlice } from '../visits/store.ts'
 import { kindOf, OTHER, VISIT_KINDS, type VisitKind, visitValue } from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
@@ -32,9 +35,10 @@ export interface Visits {
   values: Record<VisitKind, VisitValue[]>
 }
 
-/** Rows that are read at once: other lists wait for some milliseconds at most. */
-const DAYS_AT_ONCE = 50
+/** Links of a report that are read at once. */
 const LINKS_AT_ONCE = 10
+/** Reads that wait. */
+const READS_MAX = 512
 
 interface VisitDetailsOptions {
   /** Whether details are recorded now. */
@@ -48,6 +52,11 @@ interface VisitDetailsOptions {
 /** Details of redirects, from the database. */
 export class VisitDetails {
   readonly #options: VisitDetailsOptions
+  /** One slice of one read at a time, those of each reader in turn. */
+  readonly #reads = new FairQueue({
+    places: READS_MAX,
+    full: () => new AppError('overloaded', '', retryAfter(5)),
+  })
 
   constructor(options: VisitDetailsOptions) {
     this.#options = options
@@ -61,13 +70,19 @@ export class VisitDetails {
     return this.#options.hasCountries
   }
 
-  async of(owner: HitOwner, { from, to }: DayRange): Promise<Visits> {
+  /** `by`: who reads: one account or public page gets no more time for further requests. */
+  async of(owner: HitOwner, { from, to }: DayRange, by: Owner): Promise<Visits> {
     const { reader, series } = this.#options
     const sums = emptySums()
     for (const part of partsOf(owner)) {
-      for (let day = from; day < to; day += DAYS_AT_ONCE) {
-        const range = { from: day, to: Math.min(to, day + DAYS_AT_ONCE) }
-        addSums(sums, decodeSums(await reader.call('visitSums', { owner: part, ...range })))
+      let next: number | undefined = from
+      while (next !== undefined) {
+        const query: VisitQuery = { owner: part, from: next, to }
+        // In the background: lists come first.
+        const read = () => reader.call('visitSumsSlice', query, { background: true })
+        const slice: VisitSlice = await this.#reads.run(by, read)
+        addSums(sums, decodeSums(slice.parts))
+        next = slice.next
       }
     }
     // Afterwards, so that there are no more details than hits.

@@ -3,6 +3,7 @@ import { type Clock, clocksIn, DAY, SECOND } from '../lib/clock.ts'
 import { visitClassifier, visitHeaders } from './classify.ts'
 import { Countries } from './country.ts'
 import { emptySums, encodeSums, keyLimit, type VisitSums } from './parts.ts'
+import { SourceLimit } from './source-limit.ts'
 import type { VisitBatch } from './store.ts'
 import type { VisitKey } from './values.ts'
 
@@ -64,6 +65,7 @@ export class VisitCollector {
   readonly #classify: ReturnType<typeof visitClassifier>
   readonly #clock: Clock
   readonly #timers: Timer[]
+  readonly #sources = new SourceLimit()
   #links = new Map<number, CollectedLink>()
   #day = 0
   #values = 0
@@ -118,7 +120,9 @@ export class VisitCollector {
     const elapsedMs = now - this.#passedAt
     this.#passedAt = now
     this.#lagMs = Math.max(this.#lagMs, elapsedMs)
-    const day = Math.floor(this.#clock() / DAY)
+    const wallTime = this.#clock()
+    this.#sources.setTime(wallTime)
+    const day = Math.floor(wallTime / DAY)
     if (day !== this.#day) this.#ended.push(...this.#takeDay())
     this.#day = day
     let hits = 0
@@ -172,8 +176,8 @@ export class VisitCollector {
   }
 
   #add(visit: RecordedVisit, weight: number): void {
-    const keys = this.#classify(visit)
     const { linkId } = visit
+    const keys = this.#classify(visit)?.map((key) => this.#sources.limit(linkId, key))
     if (!keys) {
       this.#declined += weight
       return

@@ -85,18 +85,23 @@ export function sumsOfRow({ parts }: { parts: Uint8Array }): VisitSums | undefin
   }
 }
 
-/** Adds `more` to `sums`, in the order of the keys, so that all hosts agree on what is `other`. */
-export function addSums(sums: VisitSums, more: VisitSums, limit = sameKey): void {
+/**
+ * Adds `more` to `sums`. With a limit in the order of the keys, so that all hosts agree on what is
+ * `other`.
+ */
+export function addSums(
+  sums: VisitSums,
+  more: VisitSums,
+  limit?: (key: VisitKey) => VisitKey,
+): void {
   sums.known += more.known
   sums.observed += more.observed
-  for (const key of [...more.counts.keys()].sort()) {
-    const target = limit(key)
-    const count = more.counts.get(key) as number
-    sums.counts.set(target, (sums.counts.get(target) ?? 0) + count)
+  const { counts } = sums
+  for (const key of limit ? [...more.counts.keys()].sort() : more.counts.keys()) {
+    const target = limit ? limit(key) : key
+    counts.set(target, (counts.get(target) ?? 0) + (more.counts.get(key) as number))
   }
 }
-
-const sameKey = (key: VisitKey): VisitKey => key
 
 /**
  * For keys that are added to `counts`: returns the key itself, or that of `other` if its value

@@ -5,8 +5,8 @@ import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { openWritable } from '../db/open.ts'
 import { bucketWrites } from '../hits/series.ts'
 import { DAY } from '../lib/clock.ts'
-import { decodeSums, emptySums, encodeSums, type VisitSums } from './parts.ts'
-import { visitReads, visitWrites } from './store.ts'
+import { addSums, decodeSums, emptySums, encodeSums, type VisitSums } from './parts.ts'
+import { type VisitSlice, visitReads, visitWrites } from './store.ts'
 import { visitKey } from './values.ts'
 
 const TODAY = 20_000
@@ -21,7 +21,7 @@ function store() {
     ).run(id, `LINK0${id}`, new Uint8Array(32))
   }
   const { addVisits } = visitWrites(db)
-  const { visitSums } = visitReads(db)
+  const { visitSumsSlice } = visitReads(db)
   const sums = (value: string, count: number) => ({
     known: count,
     observed: count,
@@ -38,8 +38,8 @@ function store() {
       const encoded = links.map(([id, sums]) => [id, encodeSums(sums)] as const)
       return addVisits({ host, batch, day, links: encoded })
     },
-    read: (owner: Parameters<typeof visitSums>[0]['owner'], from = 0, to = TODAY + 1) =>
-      decodeSums(visitSums({ owner, from, to })),
+    read: (owner: Parameters<typeof visitSumsSlice>[0]['owner'], from = 0, to = TODAY + 1) =>
+      decodeSums(visitSumsSlice({ owner, from, to }, () => false).parts),
     sums,
     [Symbol.dispose]() {
       db.close()
@@ -103,4 +103,23 @@ test.each(DAMAGED)('a row that is $name is replaced, and all others are added to
   expect(it.read({ linkId: 2 })).toEqual(it.sums('phone', 6))
   expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 10))
   expect(it.add('c', links)).toEqual({ damaged: 0 })
+})
+
+test('a long range is read in slices, whose sums are those of the whole', () => {
+  using it = store()
+  for (let day = 0; day < 12; day++) it.add(`day ${day}`, [[1, it.sums('phone', 1)]], TODAY - day)
+  const { visitSumsSlice } = visitReads(it.db)
+  const total = emptySums()
+  let slices = 0
+  for (let from: number | undefined = TODAY - 11; from !== undefined; slices++) {
+    const slice: VisitSlice = visitSumsSlice(
+      { owner: { accountId: 7 }, from, to: TODAY + 1 },
+      () => true,
+    )
+    addSums(total, decodeSums(slice.parts))
+    from = slice.next
+  }
+  expect(slices).toBeGreaterThan(1)
+  expect(total).toEqual(it.read({ accountId: 7 }))
+  expect(total.known).toBe(12)
 })

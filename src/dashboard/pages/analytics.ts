@@ -108,9 +108,9 @@ async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart
   const { visitDetails } = context.deps
   const chart = await readHits(context, hits)
   const { bounds, previous } = chart.range
-  const visits = await visitDetails.of(hits.owner, daysOf(bounds))
+  const visits = await visitDetails.of(hits.owner, daysOf(bounds), context.user.account.id)
   if (!previous || visits.known === 0) return { ...chart, visits }
-  const before = await visitDetails.of(hits.owner, daysOf(previous))
+  const before = await visitDetails.of(hits.owner, daysOf(previous), context.user.account.id)
   // A comparison with details of few redirects would compare the gaps.
   return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
 }
@@ -295,7 +295,7 @@ async function read(context: PageContext, { owner, zone }: HitsPage) {
   const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
   const range = await readRange(deps, { owner, zone, choice: chosen.choice })
-  const visits = await deps.visitDetails.of(owner, daysOf(range.bounds))
+  const visits = await deps.visitDetails.of(owner, daysOf(range.bounds), context.user.account.id)
   return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
 }
 

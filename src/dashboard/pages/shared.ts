@@ -118,7 +118,7 @@ async function sharedPage(
   const chart = await readHits(context, { owner, zone: 'UTC', empty })
   const days = lastWeek(deps.clock())
   const { isOn, hasCountries } = deps.visitDetails
-  const visits = withFewHidden(await deps.visitDetails.of(owner, days))
+  const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${shared.linkId}`))
   const path = `/app/shared/${token}`
   return publicPage(context, {
     title: deps.addresses.short(shared).replace(/^https?:\/\//, ''),

@@ -1,0 +1,69 @@
+import { DAY, HOUR } from '../lib/clock.ts'
+import { kindOf, NAMES, OTHER, type VisitKey, visitKey, visitValue } from './values.ts'
+
+/** New sources of one link and day that are stored. */
+const LINK_MAX = 20
+/** Of these, the ones that are stored from their first hit of the day; further ones from the second. */
+const AT_ONCE_MAX = 12
+/** New sources of all links together in an hour, beyond the first one of each link and day. */
+const HOUR_MAX = 2000
+/** Sources in memory. Beyond this, both limits begin again. */
+const MEMORY_MAX = 100_000
+
+const OTHER_SOURCE = visitKey('referrer', OTHER)
+
+/**
+ * Limits how many sources are stored: anybody can follow any link with any `utm_source`. A source
+ * beyond the limits counts as `other`.
+ */
+export class SourceLimit {
+  /** So that nobody can choose sources with the same hash. */
+  readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0] as number
+  /** Hashes of the stored sources of the day, each with its link. */
+  readonly #stored = new Set<number>()
+  /** Hashes of sources with one hit, each with its link. */
+  readonly #seenOnce = new Set<number>()
+  /** Stored sources of the day, by link. */
+  readonly #counts = new Map<number, number>()
+  #day = 0
+  #hour = 0
+  #newInHour = 0
+
+  /** `now`: epoch milliseconds. Call it before `limit`. */
+  setTime(now: number): void {
+    const day = Math.floor(now / DAY)
+    if (day !== this.#day) this.#clear()
+    this.#day = day
+    const hour = Math.floor(now / HOUR)
+    if (hour !== this.#hour) this.#newInHour = 0
+    this.#hour = hour
+  }
+
+  /** The key to count in place of `key`: itself, or that of other sources. */
+  limit(linkId: number, key: VisitKey): VisitKey {
+    if (kindOf(key) !== 'referrer' || visitValue(key) in NAMES.referrer) return key
+    const hash = Bun.hash.xxHash32(`${linkId} ${key}`, this.#seed)
+    if (this.#stored.has(hash)) return key
+    const count = this.#counts.get(linkId) ?? 0
+    if (count >= LINK_MAX) return OTHER_SOURCE
+    // A link without sources is always admitted, so that nobody can use up the hour for others.
+    if (count > 0 && this.#newInHour >= HOUR_MAX) return OTHER_SOURCE
+    if (count >= AT_ONCE_MAX && !this.#seenOnce.has(hash)) {
+      if (this.#seenOnce.size >= MEMORY_MAX) this.#seenOnce.clear()
+      this.#seenOnce.add(hash)
+      return OTHER_SOURCE
+    }
+    if (this.#stored.size >= MEMORY_MAX) this.#clear()
+    this.#seenOnce.delete(hash)
+    this.#stored.add(hash)
+    this.#counts.set(linkId, count + 1)
+    this.#newInHour++
+    return key
+  }
+
+  #clear(): void {
+    this.#stored.clear()
+    this.#seenOnce.clear()
+    this.#counts.clear()
+  }
+}
