@@ -1,6 +1,5 @@
 import { Elysia } from 'elysia'
 import { parseWith, type RequestBodies, readBody } from '../http/body.ts'
-import { crossOriginReads } from '../http/cors.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
@@ -180,7 +179,6 @@ export const linkListRoutes = (deps: Deps) =>
 
 export const linkLookupRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.lookup', prefix: '/api' })
-    .use(crossOriginReads(deps, ['/lookup/:code']))
     .use(publicly(deps, { budget: 'read' }))
     .get('/lookup/:code', ({ params }) => lookup(deps, params.code), {
       detail: operation({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import { type ParsedUrl, URL_KEY_BYTES } from './link.ts'
+import { locationOf, type ParsedUrl, URL_KEY_BYTES } from './link.ts'
 
 export const URL_MAX_LENGTH = 8192
 
@@ -33,10 +33,17 @@ export const urlModel = (absent: string) =>
     })
     .transform((text, { addIssue }): ParsedUrl => {
       const url = parseUrl(text)
-      if (url && url.href.length <= URL_MAX_LENGTH) return url
+      if (url && isShortEncoded(url)) return url
       addIssue({ code: 'custom', message: url ? LONG_ENCODED : BAD_HOST })
       return z.NEVER
     })
+
+/** Whether `Location` is short enough. One character of it or of `href` takes three at most. */
+function isShortEncoded(url: ParsedUrl): boolean {
+  const length = Math.max(url.text.length, url.href.length)
+  if (3 * length <= URL_MAX_LENGTH) return true
+  return url.href.length <= URL_MAX_LENGTH && locationOf(url).length <= URL_MAX_LENGTH
+}
 
 export const Url = urlModel(BAD_START)
 

@@ -2,8 +2,10 @@ import { REFUSALS } from '../errors.ts'
 import { newRequestId, type RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
+import type { HeldBack } from './follow.ts'
 import {
   isNavigation,
+  previewPage,
   redirectNavigation,
   VARY,
   type VisitorProblem,
@@ -73,6 +75,15 @@ export class Answers {
     return answer
   }
 
+  /** A response without the destination to a request that does not follow the link. */
+  holdBack(why: HeldBack, { budget, headers }: Refused): Answer {
+    const requestId = newRequestId()
+    const answer = why === 'preview' ? previewPage(headers) : failure('prefetched', requestId)
+    answer.headers.Vary = 'Accept-Language, Purpose, Sec-Purpose, User-Agent'
+    this.#describe(answer.headers, budget, requestId)
+    return answer
+  }
+
   /** The database fails, and the destination is not in memory. Returns the request's id too. */
   fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
     const requestId = newRequestId()
@@ -106,8 +117,10 @@ export class Answers {
 }
 
 /** The response after an exception, which is a bug. */
-export const internalError = (requestId: string): Answer => {
-  const { status, message } = REFUSALS.internal
+export const internalError = (requestId: string): Answer => failure('internal', requestId)
+
+function failure(code: 'internal' | 'prefetched', requestId: string): Answer {
+  const { status, message } = REFUSALS[code]
   const answer = json(status, { error: message(), request_id: requestId })
   answer.headers['X-Request-Id'] = requestId
   return answer

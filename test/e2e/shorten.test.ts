@@ -171,12 +171,15 @@ const GOOD: { url: string; location?: string }[] = [
   { url: 'HtTpS://Example.COM:443/Path/../x?q=1#top' },
   { url: 'http://user:p%40ss@example.com:8080/' },
   { url: 'http://user:pw@example.com:80/a/../b//c/.' },
-  { url: 'https://example.com/back\\slash' },
-  { url: 'http://[2001:DB8::0:1]:8080/?' },
+  { url: 'https://example.com/back\\slash', location: 'https://example.com/back%5Cslash' },
+  { url: 'http://[2001:DB8::0:1]:8080/?', location: 'http://[2001:db8::1]:8080/?' },
   { url: 'http://127.0.0.1:9000/x' },
   { url: 'http://[2001:db8::1]/x' },
   { url: 'https://example.com/%20%00%FF?a=b%' },
-  { url: `https://example.com/a|b?c=[d]&e={f}&g="h"<i>'j'\`k^~` },
+  {
+    url: `https://example.com/a|b?c=[d]&e={f}&g="h"<i>'j'\`k^~`,
+    location: `https://example.com/a%7Cb?c=[d]&e=%7Bf%7D&g=%22h%22%3Ci%3E'j'%60k%5E~`,
+  },
   { url: 'https://example.com/?next=https://other.example/' },
   {
     url: 'https://пример.рф/путь?я=1',
