@@ -168,9 +168,9 @@ export class Model {
       link.hits++
       this.totalRedirects++
     }
-    const text = /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
+    const sent = /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
     // All hosts of the model's URLs are in their normal form, or not ASCII.
-    const location = text.replace(
+    const location = sent.replace(
       /["<>\\^`{|}]/g,
       (sign) => `%${Buffer.from(sign).toString('hex').toUpperCase()}`,
     )
