@@ -9,9 +9,9 @@ import type { Log } from '../lib/log.ts'
 import type { AliasReads } from '../links/aliases.ts'
 import type { DestinationReads, HitLimits } from '../links/destination.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
-import { type AliasedLink, follower, type HeldBack } from './follow.ts'
+import { type AliasedLink, follower } from './follow.ts'
 import { withoutSigns } from './following-signs.ts'
-import { type Answer, Answers, type ResponseDeps } from './responses.ts'
+import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, ResponseDeps {
   destinations: DestinationReads

@@ -9,13 +9,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { HitLimits, LinkRules } from '../links/destination.ts'
 import { withQuery } from './forwarded-query.ts'
-import { type Answer, Answers, type ResponseDeps } from './responses.ts'
-
-/**
- * A request that would use up a hit although no one sees the destination: of a browser that fetches
- * links in advance, or of an app that shows a preview of a link that was sent.
- */
-export type HeldBack = 'prefetch' | 'preview'
+import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
 
 interface FollowDeps extends ResponseDeps {
   /** Null if no link has the code; undefined if only the control thread can tell. */

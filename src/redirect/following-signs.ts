@@ -1,6 +1,6 @@
 /**
- * Signs that apps take for a part of a URL that stands in a text: punctuation of any script but that
- * of URLs, brackets, quotes, blanks and characters without a width.
+ * Signs that apps take for a part of a URL that stands in a text: punctuation of any script except
+ * that of URLs, brackets, quotes, blanks and characters without a width.
  */
 const SIGN = /^(?![#%&/@\\_-])[\p{P}\p{Z}\p{Cf}<>|~`´]$/u
 

@@ -2,7 +2,6 @@ import { REFUSALS } from '../errors.ts'
 import { newRequestId, type RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
-import type { HeldBack } from './follow.ts'
 import {
   isNavigation,
   previewPage,
@@ -36,6 +35,12 @@ const json = (status: number, view: object): Answer => ({
   },
   body: JSON.stringify(view),
 })
+
+/**
+ * A request that would use up a hit although no one sees the destination: of a browser that fetches
+ * links in advance, or of an app that shows a preview of a link that was sent.
+ */
+export type HeldBack = 'prefetch' | 'preview'
 
 type Refusal = Exclude<VisitorProblem, 'internal'>
 
