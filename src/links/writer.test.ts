@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { subjects } from '../data.ts'
+import { effectsOfOthers } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkWrites } from './store.ts'
@@ -32,7 +34,7 @@ function setUp(result: () => unknown) {
   })
   const writer = { call: async () => result() } as unknown as Caller<LinkWrites>
   const links = new LinkWriter({ writer, effects: all })
-  return { links, effects, after: (name: string) => all.after(name, result()) }
+  return { links, all, effects, after: (name: string) => all.after(name, result()) }
 }
 
 const committed = [
@@ -176,11 +178,14 @@ test('caches follow an import that keeps a link whose deletion was scheduled', (
   expect(effects).toEqual(['wake', 'change SPRING', 'drop hits of SPRING'])
 })
 
-test.each(['disableCode', 'enableCode', 'disableAccount', 'enableAccount', 'setUpOwner'] as const)(
-  'caches follow %s of another host of a cluster',
-  (name) => {
-    const { after, effects } = setUp(() => undefined)
-    after(name)
-    expect(effects).toEqual(['change all'])
-  },
-)
+test.each([
+  'moderation.disable',
+  'moderation.enable',
+  'accounts.disable',
+  'accounts.enable',
+  'accounts.setUpOwner',
+])('caches follow %s of another host of a cluster', (name) => {
+  const { all, effects } = setUp(() => undefined)
+  effectsOfOthers(subjects, [all])(name, undefined)
+  expect(effects).toEqual(['change all'])
+})

@@ -1,10 +1,10 @@
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import type { Effects } from '../db/effects.ts'
 import { AppError } from '../errors.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { AliasChange } from './aliases.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import {
@@ -46,7 +46,7 @@ export class LinkWriter {
     const result = await this.#writer.call('createEncoded', encodeCreate(command))
     if (result === undefined) throw new AppError('invalid_api_key')
     const links = JSON.parse(result) as Creation[]
-    this.#effects.created(links.filter((link) => typeof link !== 'string'))
+    this.#effects.linksCreated(links.filter((link) => typeof link !== 'string'))
     return links
   }
 
@@ -156,20 +156,20 @@ type ImportedLink = [what: string, code: Code, aliases: string[]]
  * tick in which the result of the commit is known, before the change is acknowledged: a later
  * request never sees an old destination.
  */
-export class LinkEffects {
+export class LinkEffects implements Effects {
   readonly #options: LinkEffectsOptions
   /** By the name of the call. Other calls have no effects. */
   readonly #byName: Readonly<Record<string, (value: unknown) => void>>
 
   constructor(options: LinkEffectsOptions) {
     this.#options = options
-    const changed = (value: unknown) => this.#changed(codesOf(value))
-    const deleted = (value: unknown) => this.#deleted(codesOf(value))
+    const changed = (value: unknown) => this.linksChanged(codesOf(value))
+    const deleted = (value: unknown) => this.linksDeleted(codesOf(value))
     const patched = (value: unknown) => this.#patched(value as Partial<Patched>)
-    const rulesChanged = () => this.rulesChanged()
     this.#byName = {
-      createEncoded: (value) => this.created(createdLinks(value)),
-      reserveCode: (value) => this.created(codesOf(value).map((code) => ({ code, reused: false }))),
+      createEncoded: (value) => this.linksCreated(createdLinks(value)),
+      reserveCode: (value) =>
+        this.linksCreated(codesOf(value).map((code) => ({ code, reused: false }))),
       changeUrl: changed,
       deleteLink: deleted,
       patchLinks: patched,
@@ -177,14 +177,7 @@ export class LinkEffects {
       undoDeletion: changed,
       deleteDue: deleted,
       deleteLinksOf: deleted,
-      disableCode: rulesChanged,
-      enableCode: rulesChanged,
-      disableAccount: rulesChanged,
-      enableAccount: rulesChanged,
-      setUpOwner: rulesChanged,
       importLinks: (value) => this.#imported(value as ImportResult | undefined),
-      // Other hosts have counted hits; the hits of this host are known already.
-      addHits: () => options.hitLimits.clear(),
     }
   }
 
@@ -193,7 +186,7 @@ export class LinkEffects {
     this.#byName[name]?.(value)
   }
 
-  created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
+  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
     const { codes, images, indexer } = this.#options
     for (const link of links) {
       const { code, reused } = link
@@ -207,15 +200,26 @@ export class LinkEffects {
   }
 
   /** QR images are created on request: an import would keep their thread busy for minutes. */
-  #imported({ results, kept = [] }: ImportResult = { results: '[]' }): void {
-    for (const [what, code, aliases] of JSON.parse(results) as ImportedLink[]) {
-      if (what !== 'created') continue
+  linksImported(links: readonly { code: Code; paths: readonly string[] }[]): void {
+    for (const { code, paths } of links) {
       this.#options.codes.add(code)
       this.#drop(code)
-      this.#aliasesChanged({ changed: aliases })
+      this.aliasesChanged({ changed: paths })
     }
     this.#options.indexer.wake()
-    this.#changed(kept)
+  }
+
+  #imported({ results, kept = [] }: ImportResult = { results: '[]' }): void {
+    const links = JSON.parse(results) as ImportedLink[]
+    this.linksImported(
+      links.flatMap(([what, code, paths]) => (what === 'created' ? { code, paths } : [])),
+    )
+    this.linksChanged(kept)
+  }
+
+  /** The hits of this host are known already. */
+  hitsAdded(): void {
+    this.#options.hitLimits.clear()
   }
 
   /** Disabled codes or disabled accounts have changed. */
@@ -223,18 +227,24 @@ export class LinkEffects {
     this.#options.versions.changeAll()
   }
 
-  #changed(codes: readonly Code[]): void {
+  linksChanged(codes: readonly Code[]): void {
     for (const code of codes) this.#drop(code)
   }
 
   /** Without codes it is a refusal. */
   #patched({ codes = [], aliases }: Partial<Patched>): void {
-    this.#changed(codes)
-    if (aliases) this.#aliasesChanged(aliases)
+    this.linksChanged(codes)
+    if (aliases) this.aliasesChanged(aliases)
   }
 
   /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */
-  #aliasesChanged({ changed = [], isAnyCase = false }: Partial<AliasChange> = {}): void {
+  aliasesChanged({
+    changed,
+    isAnyCase = false,
+  }: {
+    changed: readonly string[]
+    isAnyCase?: boolean
+  }): void {
     const { codes, versions } = this.#options
     for (const path of changed) {
       codes.add(path)
@@ -245,7 +255,7 @@ export class LinkEffects {
     if (isAnyCase) versions.changeAll()
   }
 
-  #deleted(codes: readonly Code[]): void {
+  linksDeleted(codes: readonly Code[]): void {
     for (const code of codes) {
       this.#drop(code)
       this.#options.images.remove(code)
