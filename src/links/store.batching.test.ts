@@ -53,11 +53,6 @@ const call = <Args>(name: string, args: fc.Arbitrary<Args>): fc.Arbitrary<Call> 
 const creation = fc
   .record({ accountId, quota, items: fc.array(newLink, { minLength: 1, maxLength: 4 }) })
   .map((command) => encodeCreate({ ...command, createdAt: now }))
-const reservation = fc.record({ accountId, quota, code }).map(({ code: reserved, ...command }) => ({
-  ...command,
-  createdAt: now,
-  item: { code: reserved, url: null, urlKey: null, passcodeHash },
-}))
 const change = fc
   .record({ id, url, quota, author })
   .map(({ url: text, ...command }) => ({ ...command, ...keyed(text) }))
@@ -83,10 +78,30 @@ const patch = fc.record(
   { requiredKeys: [] },
 )
 
+const single = fc
+  .record({
+    accountId,
+    quota,
+    patch,
+    url: fc.option(url),
+    code,
+    isGenerated: fc.boolean(),
+    aliases: fc.record({ set: fc.uniqueArray(fc.constantFrom('a-b', 'spring', 'CODE01', 'c')) }),
+  })
+  .map(({ url: text, code: wanted, ...command }) => ({
+    ...command,
+    createdAt: now,
+    item: {
+      ...(text === null ? { url: null, urlKey: null } : keyed(text)),
+      code: wanted,
+      passcodeHash,
+    },
+  }))
+
 const calls = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: call('createEncoded', creation) },
-    { weight: 3, arbitrary: call('reserveCode', reservation) },
+    { weight: 3, arbitrary: call('createLink', single) },
     { weight: 3, arbitrary: call('changeUrl', change) },
     { weight: 3, arbitrary: call('deleteLink', fc.record({ id, author })) },
     { weight: 4, arbitrary: call('patchLinks', fc.record({ ids, patch, quota, author })) },

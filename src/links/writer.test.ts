@@ -16,6 +16,9 @@ const reserve = {
   createdAt: 0,
   quota,
   item: { code: code('SPRING'), url: null, urlKey: null, passcodeHash: new Uint8Array(32) },
+  isGenerated: false,
+  patch: {},
+  aliases: { set: ['old-path'] },
 }
 const change = { id: 1, url: 'http://a/', urlKey: new Uint8Array(16), quota, author }
 
@@ -58,10 +61,21 @@ const committed = [
     ],
   },
   {
-    name: 'a reservation',
-    result: link,
-    run: (links: LinkWriter) => links.reserve(reserve),
-    effects: ['add SPRING', 'change SPRING', 'drop hits of SPRING', 'prepare SPRING', 'wake'],
+    name: 'a reservation with an alias',
+    result: {
+      link: { ...link, reused: false },
+      aliases: { changed: ['old-path'], isAnyCase: false },
+    },
+    run: (links: LinkWriter) => links.createLink(reserve),
+    effects: [
+      'add SPRING',
+      'change SPRING',
+      'drop hits of SPRING',
+      'prepare SPRING',
+      'wake',
+      'add old-path',
+      'change old-path',
+    ],
   },
   {
     name: 'a change of the URL',

@@ -15,10 +15,17 @@ import {
   encodeCreate,
   type Link,
 } from './link.ts'
-import type { Patched, PatchLinks } from './property-store.ts'
+import type { Patched, PatchLinks, PatchRefusal } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
 import { BAD_ALIASES, BAD_DISPLAY_ALIAS, BAD_TAGS, BAD_TIMES } from './schema.ts'
-import type { ChangeUrl, Creation, LinkWrites, ReserveCode, ScheduleDeletion } from './store.ts'
+import type {
+  ChangeUrl,
+  CreatedOne,
+  CreateLink,
+  Creation,
+  LinkWrites,
+  ScheduleDeletion,
+} from './store.ts'
 
 interface LinkWriterOptions {
   writer: Caller<LinkWrites>
@@ -50,9 +57,14 @@ export class LinkWriter {
     return links
   }
 
-  /** Undefined if the code is in use. Throws `invalid_api_key`, `quota_exceeded`. */
-  async reserve(command: ReserveCode): Promise<Link | undefined> {
-    return requireQuota(await this.#call('reserveCode', command), command.quota)
+  /**
+   * All of a link or nothing. Throws `invalid_api_key`, `code_in_use`, `invalid_value`,
+   * `path_taken`, `quota_exceeded`.
+   */
+  async createLink(command: CreateLink): Promise<CreatedLink> {
+    const result = await this.#call('createLink', command)
+    if (result === 'code_in_use') throw new AppError('code_in_use', command.item.code)
+    return requirePatched(result, command.quota).link
   }
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
@@ -71,13 +83,7 @@ export class LinkWriter {
    */
   async patchLinks(command: PatchLinks): Promise<number> {
     const result = await this.#call('patchLinks', command)
-    if (result === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
-    if (result === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
-    if (result === 'too_many_aliases') throw new AppError('invalid_value', BAD_ALIASES)
-    if (result === 'not_an_alias') throw new AppError('invalid_value', BAD_DISPLAY_ALIAS)
-    const patched = requireQuota(result, command.quota)
-    if ('taken' in patched) throw new AppError('path_taken', patched.taken)
-    return patched.codes.length
+    return requirePatched(result, command.quota).codes.length
   }
 
   /** Throws `invalid_api_key`. */
@@ -115,6 +121,26 @@ type Changes = Exclude<keyof LinkWrites, 'createEncoded'>
 function requireQuota<Result>(result: Result, quota: Quota): Exclude<Result, QuotaName> {
   if (typeof result === 'string') throw quotaError(result as QuotaName, quota)
   return result as Exclude<Result, QuotaName>
+}
+
+const PROBLEMS = {
+  bad_times: BAD_TIMES,
+  too_many_tags: BAD_TAGS,
+  too_many_aliases: BAD_ALIASES,
+  not_an_alias: BAD_DISPLAY_ALIAS,
+}
+
+/** Throws the error of a refused change of properties or aliases. */
+function requirePatched<Result extends object>(
+  result: Result | Exclude<PatchRefusal, 'not_active'>,
+  quota: Quota,
+): Result {
+  if (typeof result === 'string' && result in PROBLEMS) {
+    throw new AppError('invalid_value', PROBLEMS[result as keyof typeof PROBLEMS])
+  }
+  const patched = requireQuota(result, quota) as Result | { taken: string }
+  if ('taken' in patched) throw new AppError('path_taken', patched.taken)
+  return patched
 }
 
 /** Stores the QR image of each code. */
@@ -168,8 +194,7 @@ export class LinkEffects implements Effects {
     const patched = (value: unknown) => this.#patched(value as Partial<Patched>)
     this.#byName = {
       createEncoded: (value) => this.linksCreated(createdLinks(value)),
-      reserveCode: (value) =>
-        this.linksCreated(codesOf(value).map((code) => ({ code, reused: false }))),
+      createLink: (value) => this.#createdOne(value as CreatedOne | string),
       changeUrl: changed,
       deleteLink: deleted,
       patchLinks: patched,
@@ -197,6 +222,12 @@ export class LinkEffects implements Effects {
       if (!reused) images.prepare(link)
     }
     indexer.wake()
+  }
+
+  #createdOne(result: CreatedOne | { taken: string } | string): void {
+    if (typeof result === 'string' || 'taken' in result) return
+    this.linksCreated([result.link])
+    if (result.aliases) this.aliasesChanged(result.aliases)
   }
 
   /** QR images are created on request: an import would keep their thread busy for minutes. */

@@ -44,7 +44,6 @@ test('fields that nobody asked for change nothing', async () => {
     key: 'free',
     json: {
       url: 'https://example.com/',
-      code: 'MYOWN1',
       passcode: 'A'.repeat(24),
       reused: true,
       hit_count: 7,
@@ -53,9 +52,7 @@ test('fields that nobody asked for change nothing', async () => {
   })
   expect(status).toBe(201)
   expect(body).toMatchObject({ reused: false, created_at: '2026-03-01T12:00:00.000Z' })
-  expect(body.code).not.toBe('MYOWN1')
   expect(body.passcode).not.toBe('A'.repeat(24))
-  expect((await app.call('GET', '/api/lookup/MYOWN1')).status).toBe(404)
   expect((await app.call('GET', `/api/lookup/${body.code}`)).body.hit_count).toBe(0)
 })
 
