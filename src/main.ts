@@ -3,6 +3,7 @@ import { CommandError, ProblemsFound } from './cli/errors.ts'
 import { readConfigOfFolder } from './cli/folder.ts'
 import { createProgram } from './cli/program.ts'
 import { ConfigError } from './config.ts'
+import { READER_COMMAND } from './import/reader.ts'
 import { cFunction } from './lib/c-library.ts'
 import { DataError } from './lib/data-error.ts'
 import { machineFailure } from './lib/disk-refusal.ts'
@@ -61,6 +62,12 @@ function fail(error: unknown): never {
 process.umask(0o077)
 try {
   const argv = process.argv.slice(2)
+  // Not a command for people: see import/reader.ts.
+  if (argv[0] === READER_COMMAND) {
+    const { serveReader } = await import('./import/reader-program.ts')
+    await serveReader()
+    process.exit(0)
+  }
   const words = argv.length === 0 ? ['serve'] : argv
   await createProgram(serveUntilSignal).parseAsync(words, { from: 'user' })
   // A connection to PostgreSQL that is not closed yet would keep the process alive.

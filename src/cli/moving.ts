@@ -10,23 +10,24 @@ import {
   exportPage,
 } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
-import { PROBLEMS_MAX, writeReport } from '../import/jobs.ts'
-import { type DryRun, type ImportDeps, importLines } from '../import/lines.ts'
+import { type ImportDeps, importLines } from '../import/lines.ts'
 import { isCreated, isFine, OUTCOMES } from '../import/outcomes.ts'
+import { type Found, type ImportOptions, SENT_ROWS_MAX } from '../import/plan.ts'
+import { readInProcess } from '../import/reader.ts'
 import {
   countRows,
   type ImportedRow,
-  type ImportOptions,
-  run,
-  SENT_ROWS_MAX,
-  type SendLines,
+  PROBLEMS_MAX,
+  runImport,
+  type Send,
   type Summary,
-  scan,
-} from '../import/plan.ts'
+  writeReport,
+} from '../import/run.ts'
 import { SourceError, type SourceFile } from '../import/source.ts'
 import { visible } from '../lib/html.ts'
 import { print, printError } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
+import type { Stored } from '../links/quota.ts'
 import type { Administration } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
@@ -97,11 +98,16 @@ export type MovingDeps = Pick<Administration, 'accounts'> &
 /** What the commands run in the service. */
 export const movingCommands = { importBatch, exportBatch }
 
-async function importBatch(
-  deps: MovingDeps,
-  { account, lines, dryRun }: { account?: string; lines: readonly string[]; dryRun?: DryRun },
-) {
-  return importLines(deps, accountOf(deps, account), lines, { dryRun, isOperator: true })
+interface ImportBatch {
+  account?: string
+  lines: readonly string[]
+  dryRun?: boolean
+  /** In a dry run, what the batches before would have stored. */
+  before?: Stored
+}
+
+async function importBatch(deps: MovingDeps, { account, lines, ...options }: ImportBatch) {
+  return importLines(deps, accountOf(deps, account), lines, { ...options, isOperator: true })
 }
 
 async function exportBatch(
@@ -138,29 +144,40 @@ async function importFiles(
   const options: ImportOptions = { ...rest, format, domains: domain, dryRun }
   const files = await Promise.all(names.map(openFile))
   using progress = new Rate()
-  const found = await scan(files, options, (rows) => progress.note('Reading', rows)).catch(
-    (error) => {
-      throw error instanceof SourceError ? new CommandError(error.message) : error
+  const { send, rowsMax } = await receiverOf(account, dryRun === true)
+  let rows = 0
+  // Opened once the files are read: a refusal leaves an existing report as it is.
+  let file: number | undefined
+  const steps = runImport(readInProcess(files, { ...options, as: 'lines', batchMax: rowsMax }), {
+    send,
+    onRead: (read) => progress.note('Reading', read),
+    onFound: (found) => {
+      if (!force) requireMostlyGood(found)
+      rows = found.rows
+      file = report === undefined ? undefined : openOutput(report)
     },
-  )
-  if (found.bad > found.rows / 2 && !force) {
-    throw new CommandError(
-      `${found.bad} of ${found.rows} rows have no destination or a malformed one. ` +
-        'Is it the right file and format? With --force the others are imported.',
-    )
-  }
-  const { send, rowsMax } = await receiverOf(account)
-  const file = report === undefined ? undefined : openOutput(report)
-  const note = (text: string) => file !== undefined && appendFileSync(file, text)
+  })
   const state = { done: 0, problems: [] as ImportedRow[] }
-  const summary = await writeReport(run(found, { ...options, rowsMax }, send), state, (text) => {
-    note(text)
-    if (state.done > 0) progress.note(dryRun ? 'Checking' : 'Importing', state.done, found.rows)
+  const write = (text: string) => {
+    if (file !== undefined) appendFileSync(file, text)
+    if (state.done > 0) progress.note(dryRun ? 'Checking' : 'Importing', state.done, rows)
+  }
+  const summary = await writeReport(steps, state, write).catch((error) => {
+    throw error instanceof SourceError ? new CommandError(error.message) : error
   })
   progress[Symbol.dispose]()
   print(describe(summary, state.problems, { isDryRun: dryRun === true, report }))
   const fine = countRows(summary, isFine)
   if (fine < summary.rows) throw new ProblemsFound(fine === 0 ? 2 : 1)
+}
+
+/** Throws CommandError. */
+function requireMostlyGood({ rows, bad }: Found): void {
+  if (bad <= rows / 2) return
+  throw new CommandError(
+    `${bad} of ${rows} rows have no destination or a malformed one. ` +
+      'Is it the right file and format? With --force the others are imported.',
+  )
 }
 
 async function openFile(path: string): Promise<SourceFile> {
@@ -220,33 +237,29 @@ async function serviceOf(account: string | undefined) {
 }
 
 interface Receiver {
-  send: SendLines
+  send: Send<string>
   rowsMax?: number | undefined
 }
 
-async function receiverOf(account: string | undefined): Promise<Receiver> {
+async function receiverOf(account: string | undefined, dryRun: boolean): Promise<Receiver> {
   const call = await serviceOf(account)
-  if (call) return { send: (lines, dryRun) => call('importBatch', { lines, dryRun }) }
+  if (call) return { send: (lines, before) => call('importBatch', { lines, dryRun, before }) }
   const { url, apiKey = '' } = await target()
-  return remoteReceiver(new Hopcode({ url, apiKey }), url)
+  return remoteReceiver(new Hopcode({ url, apiKey }), url, dryRun)
 }
 
 /** A service with its API. The plan of the account decides how many lines a request has. */
-export async function remoteReceiver(hopcode: Hopcode, url: string): Promise<Receiver> {
+export async function remoteReceiver(
+  hopcode: Hopcode,
+  url: string,
+  dryRun: boolean,
+): Promise<Receiver> {
   const empty = explained(url, hopcode.importLines(['', '']))
   const refusal = await empty.catch((error: unknown) => error)
   const most = /between 1 and (\d+) lines/.exec((refusal as Error).message)?.[1]
   if (!most) throw refusal
-  const send: SendLines = async (lines, dryRun) => {
-    const planned = dryRun && {
-      links: dryRun.stored.links,
-      bytes: dryRun.stored.urlBytes,
-      related: dryRun.related,
-    }
-    const { results, links, bytes } = await explained(
-      url,
-      hopcode.importLines(lines, { dryRun: planned }),
-    )
+  const send: Send<string> = async (lines) => {
+    const { results, links, bytes } = await explained(url, hopcode.importLines(lines, { dryRun }))
     return { results, stored: { links, urlBytes: bytes } }
   }
   return { send, rowsMax: Math.min(Number(most), SENT_ROWS_MAX) }

@@ -54,11 +54,8 @@ export interface LinkChange extends Omit<Schemas['LinkChange'], 'tags' | 'aliase
 export type ImportedLink = Schemas['ImportedLink']
 export type ImportResult = Schemas['ImportResult']
 export interface ImportOptions extends CallOptions {
-  /**
-   * Nothing is written. What earlier dry runs of the same import would have created: the sums of
-   * their results, and the lines that have a path or a URL in common with these.
-   */
-  dryRun?: { links: number; bytes: number; related?: readonly string[] } | undefined
+  /** Nothing is written: the results are those that an import of these lines would have now. */
+  dryRun?: boolean | undefined
 }
 
 export type Hits = Schemas['Hits']

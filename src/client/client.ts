@@ -162,13 +162,10 @@ export class Hopcode {
   /** The same with the lines of an export. */
   importLines(
     lines: readonly string[],
-    { dryRun, ...options }: ImportOptions = {},
+    { dryRun = false, ...options }: ImportOptions = {},
   ): Promise<ImportResult> {
-    const { links = 0, bytes = 0, related = [] } = dryRun ?? {}
-    const body = [...related, ...lines].join('\n')
-    const planned = { planned_links: links, planned_bytes: bytes, planned_lines: related.length }
-    const query = dryRun && { dry_run: 'true', ...planned }
-    return this.#json('POST', '/api/import', { ...options, body, ...(query && { query }) })
+    const query = dryRun && { query: { dry_run: 'true' } }
+    return this.#json('POST', '/api/import', { ...options, body: lines.join('\n'), ...query })
   }
 
   /** All links of the account as one file: JSON Lines for `importLinks`, or CSV. */

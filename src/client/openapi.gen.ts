@@ -208,7 +208,7 @@ export interface Schemas {
     results: Schemas["ImportLineResult"][];
   };
   ImportLineResult: {
-    outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
+    outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "repeated" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
     code: string | null;
     message: string;
   };

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { settings } from '../db/settings.ts'
-import { writeFunctions } from '../db/subject.ts'
+import { settingWrites } from '../db/settings.ts'
 import { Applier, IDLE_TRANSACTION_BYTES } from './apply.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
@@ -18,7 +17,7 @@ function setUp(path: string, transactionBytes?: number) {
   migrate(db)
   logPositionSetter(db)({ cluster: 'c', seq: 0, chain: FIRST_CHAIN })
   const functions = {
-    ...writeFunctions({ settings }, db, { id: 'own' }),
+    ...settingWrites(db),
     refuse() {
       throw new Error('refused everywhere')
     },
@@ -46,7 +45,7 @@ function entriesOf(batches: LoggedCall[][], from?: Entry): Entry[] {
 }
 
 const save = (name: string, value = name): LoggedCall => ({
-  name: 'settings.save',
+  name: 'saveSetting',
   args: { name, value },
 })
 const settingsOf = (db: Database) => db.query('SELECT name FROM settings ORDER BY name').values()

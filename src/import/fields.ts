@@ -105,6 +105,10 @@ const FIELD_OF = new Map<string, { field: Field; rank: number }>(
 
 export const plainName = (name: string): string => name.toLowerCase().replace(/[\s_-]/g, '')
 
+/** The value of a column with this name is read. */
+export const isRead = (name: string): boolean =>
+  FIELD_OF.has(plainName(name)) || LOST.includes(plainName(name))
+
 /** Whether a row with these names has a destination. */
 export const hasUrl = (names: Iterable<string>): boolean =>
   [...names].some((name) => FIELD_OF.get(plainName(name))?.field === 'url')

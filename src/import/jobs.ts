@@ -1,21 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { csvLine } from '../lib/csv.ts'
+import { MINUTE } from '../lib/clock.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { type Hold, SharedBudget } from '../limits/shared-budget.ts'
-import { type ImportDeps, importLines } from './lines.ts'
-import { isFine } from './outcomes.ts'
-import {
-  type ImportedRow,
-  type ImportOptions,
-  run,
-  type Scan,
-  type SendLines,
-  type Summary,
-  scan,
-} from './plan.ts'
+import { type ImportDeps, importRows } from './lines.ts'
+import type { ImportOptions } from './plan.ts'
+import { readInProcess } from './reader.ts'
+import { type ImportedRow, runImport, type Summary, writeReport } from './run.ts'
 import { SourceError, type SourceFile } from './source.ts'
 
 /** An import in the dashboard: of one file, checked first. */
@@ -27,11 +20,11 @@ export interface ImportJob {
   phase: 'checking' | 'checked' | 'importing' | 'done' | 'failed'
   /** Why it failed, for the user. */
   problem?: string
-  /** Known after the first reading of the file. */
-  found?: Scan
-  /** Rows of this phase, as far as it is. */
+  /** Rows of the file, known after it was read once. */
+  rows?: number
+  /** Rows that this phase has read or sent. */
   done: number
-  /** Of the last phase. */
+  /** Result of the last phase. */
   summary?: Summary
   /** The first rows that were refused. */
   problems: ImportedRow[]
@@ -40,20 +33,19 @@ export interface ImportJob {
 }
 
 /** Time that a file waits for its import, and a report for its download. */
-const KEPT_MS = 60 * 60 * 1000
+const STORED_MS = 60 * 60 * 1000
 const JOBS_MAX = 1000
 /** Bytes of files and reports that wait: those of owners, and those of all others. */
 const BYTES_MAX = 48 * 1024 * 1024
-export const PROBLEMS_MAX = 20
 /** Of a file that an owner has not uploaded: bounds the time of a check, and its report. */
 export const ROWS_MAX = 100_000
 /** Checks and imports that run at once, of owners and of all others: further ones wait. */
 const RUNNING_MAX = { owners: 1, others: 2 }
+/** Processor time for reading a file twice. */
+const READING_MS = MINUTE
 
 const INTERRUPTED =
   'The import was interrupted. Choose the file again: links that exist already are not changed.'
-
-const TOO_MANY_ROWS = `has more than ${ROWS_MAX.toLocaleString('en')} rows.`
 
 /** Jobs of one kind of accounts: queued by account, and in the memory of this kind. */
 const newPool = (atOnce: number) => ({
@@ -66,11 +58,11 @@ export class ImportJobs {
   readonly #deps: ImportDeps & { log: Log }
   readonly #jobs = new LRUCache<AccountId, ImportJob>({
     max: JOBS_MAX,
-    ttl: KEPT_MS,
+    ttl: STORED_MS,
     dispose: ({ hold }) => hold[Symbol.dispose](),
   })
   readonly #pools = { owners: newPool(RUNNING_MAX.owners), others: newPool(RUNNING_MAX.others) }
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(deps: ImportDeps & { log: Log }) {
     this.#deps = deps
@@ -92,10 +84,6 @@ export class ImportJobs {
     const job: ImportJob = { file, hold, options, phase: 'checking', done: 0, problems: [], report }
     this.#jobs.set(owner.id, job)
     this.#begin(owner, job, async () => {
-      job.found = await scan([file], { ...options, dryRun: true }, (rows) => {
-        job.done = rows
-        if (!file.isTrusted && rows > ROWS_MAX) throw new SourceError(TOO_MANY_ROWS)
-      })
       await this.#run(owner, job, true)
       job.phase = 'checked'
     })
@@ -114,7 +102,7 @@ export class ImportJobs {
   }
 
   close(): void {
-    this.#isClosed = true
+    this.#closing.abort(new Error('the service stops'))
   }
 
   #begin(owner: Account, job: ImportJob, work: () => Promise<void>): void {
@@ -124,7 +112,7 @@ export class ImportJobs {
       .run(owner.id, work, () => this.#requireWanted(job))
       .catch((error: unknown) => {
         const isExpected = error instanceof SourceError || error instanceof AppError
-        if (!isExpected && !this.#isClosed) {
+        if (!isExpected && !this.#closing.signal.aborted) {
           this.#deps.log.error('import.failed', { account: owner.id }, error)
         }
         job.problem = isExpected ? (error as Error).message : INTERRUPTED
@@ -138,20 +126,39 @@ export class ImportJobs {
 
   /** Throws if the service stops or others need the memory of the job. */
   #requireWanted({ hold }: ImportJob): void {
-    if (this.#isClosed) throw new Error('the service stops')
+    this.#closing.signal.throwIfAborted()
     hold.requireHeld()
   }
 
-  async #run(owner: Account, job: ImportJob, isDryRun: boolean): Promise<void> {
+  async #run(owner: Account, job: ImportJob, dryRun: boolean): Promise<void> {
     job.problems = []
     job.done = 0
     const parts: string[] = []
-    const options = { ...job.options, dryRun: isDryRun }
-    const send: SendLines = (lines, dryRun) => {
-      this.#requireWanted(job)
-      return importLines(this.#deps, owner, lines, { dryRun })
+    const { signal } = this.#closing
+    const options = {
+      ...job.options,
+      as: 'rows' as const,
+      dryRun,
+      rowsMax: job.file.isTrusted ? undefined : ROWS_MAX,
     }
-    const steps = run(job.found as Scan, options, send)
+    const readings = readInProcess([job.file], options, {
+      signal,
+      totalMs: READING_MS,
+      isBackground: true,
+    })
+    const steps = runImport(readings, {
+      send: (rows, before) => {
+        this.#requireWanted(job)
+        return importRows(this.#deps, owner, rows, { dryRun, before })
+      },
+      onRead: (rows) => {
+        job.done = rows
+      },
+      onFound: ({ rows }) => {
+        job.rows = rows
+        job.done = 0
+      },
+    })
     job.summary = await writeReport(steps, job, (text) => parts.push(text))
     if (this.#jobs.peek(owner.id) !== job) return
     const report = new Blob(parts)
@@ -161,23 +168,3 @@ export class ImportJobs {
     this.#jobs.set(owner.id, job)
   }
 }
-
-/** Runs an import to its end, and writes a CSV line for each row. */
-export async function writeReport(
-  steps: ReturnType<typeof run>,
-  state: Pick<ImportJob, 'done' | 'problems'>,
-  write: (text: string) => void,
-): Promise<Summary> {
-  write(csvLine(['line', 'path', 'outcome', 'code', 'message']))
-  for (;;) {
-    const { done, value } = await steps.next()
-    if (done) return value
-    state.done += value.length
-    const bad = value.filter(({ outcome }) => !isFine(outcome))
-    state.problems.push(...bad.slice(0, PROBLEMS_MAX - state.problems.length))
-    write(value.map(reportLine).join(''))
-  }
-}
-
-const reportLine = ({ line, path, outcome, code, message }: ImportedRow): string =>
-  csvLine([line, path, outcome, code, message])

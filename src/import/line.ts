@@ -51,9 +51,17 @@ export interface ImportRow {
   createdAt: number | null
   hits: number
   properties: PropertiesChange
-  /** Of the line. */
-  characters: number
 }
+
+/** About as many characters as the line of a row has. */
+export function charactersOf({ url, aliases, aliasesAnyCase, properties }: ImportRow): number {
+  const { title, note, tags = [], expired_url } = properties
+  const texts = [url?.text, title, note, expired_url?.text, ...aliases, ...aliasesAnyCase, ...tags]
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), LINE_CHARACTERS)
+}
+
+/** Names, numbers and times of a line. */
+const LINE_CHARACTERS = 150
 
 /** Which outcome an invalid field has; any other is `bad_row`. */
 const OUTCOME_OF: Readonly<Record<string, Outcome>> = {
@@ -74,14 +82,19 @@ export function parseLine(text: string): ImportRow | RowResult {
   } catch {
     return refused('bad_row', 'Invalid line: must be JSON')
   }
+  return parseRow(value)
+}
+
+/** The row of a parsed line, or why it is none. */
+export function parseRow(value: unknown): ImportRow | RowResult {
   if (isHeader(value)) return refused('left_out', 'The first line of an export')
   const { data, error } = ImportLine.safeParse(value)
-  if (data) return rowOf(data, text.length)
+  if (data) return rowOf(data)
   const [issue] = error.issues
   return refused(OUTCOME_OF[String(issue?.path[0])] ?? 'bad_row', issue?.message ?? '')
 }
 
-function rowOf(line: z.output<typeof ImportLine>, characters: number): ImportRow | RowResult {
+function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   const { code, url, aliases, aliases_any_case, created_at, hits, ...properties } = line
   if (url === null && !code) return refused('invalid_url', 'Invalid URL: a code is missing too')
   return {
@@ -92,7 +105,6 @@ function rowOf(line: z.output<typeof ImportLine>, characters: number): ImportRow
     createdAt: created_at ?? null,
     hits: hits ?? 0,
     properties,
-    characters,
   }
 }
 

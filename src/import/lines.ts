@@ -12,15 +12,13 @@ import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quo
 import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
 import type { LinkEffects } from '../links/writer.ts'
-import { type ImportRow, parseLine } from './line.ts'
+import { charactersOf, type ImportRow, parseLine } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
-import { CreatedRows } from './related.ts'
 import type {
   ImportMessage,
   ImportReads,
   ImportResult,
   ImportWrites,
-  PlannedRow,
   StoredResult,
   StoredRow,
 } from './store.ts'
@@ -34,15 +32,11 @@ export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'has
   writer: Caller<ImportWrites>
 }
 
-/** Nothing is written. What earlier calls of the same dry run would have created: */
-export interface DryRun {
-  stored: Stored
-  /** The lines that have a path or a URL in common with these, the oldest first. */
-  related: readonly string[]
-}
-
 interface ImportOptions {
-  dryRun?: DryRun | undefined
+  /** Nothing is written: the rows are compared with what is stored. */
+  dryRun?: boolean | undefined
+  /** What the dry run of the rows before would have stored, for the quota. */
+  before?: Stored | undefined
   /** The operator imports: every account gets aliases. */
   isOperator?: boolean
 }
@@ -60,31 +54,39 @@ const CHARACTERS_PER_CALL = 1024 * 1024
 /** Lines per time slice: about a millisecond. */
 const LINES_AT_ONCE = 50
 
-/**
- * Creates a link for each line that is new; a bad one fails alone. The same lines again change
- * nothing. Throws `invalid_api_key` if the account or the key is not active.
- */
+/** `importRows` of lines of Hopcode's own format. A bad line fails alone. */
 export async function importLines(
   deps: ImportDeps,
   owner: Account,
   lines: readonly string[],
-  { dryRun, isOperator = false }: ImportOptions = {},
+  options: ImportOptions = {},
+): Promise<Imported> {
+  return importRows(deps, owner, await batchSlices.map(lines, LINES_AT_ONCE, parseLine), options)
+}
+
+/**
+ * Creates a link for each row that is new. The same rows again change nothing. Throws
+ * `invalid_api_key` if the account or the key is not active.
+ */
+export async function importRows(
+  deps: ImportDeps,
+  owner: Account,
+  rows: readonly (ImportRow | RowResult)[],
+  { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
 ): Promise<Imported> {
   const mayAdd = isOperator || deps.aliasRules.mayAdd(owner.id)
-  const checked = await batchSlices.map(lines, LINES_AT_ONCE, (line) =>
-    checkRow(deps, parseLine(line), mayAdd),
-  )
-  collectGarbage(lines.length * CHARACTERS_OF_LINE)
+  const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, mayAdd))
+  collectGarbage(rows.length * CHARACTERS_OF_LINE)
   const good = checked.filter(isRow)
-  const send = dryRun ? await planner(deps, dryRun) : importer(deps, owner)
+  const send = dryRun ? planner(deps, before) : importer(deps, owner)
   let stored = NOTHING_STORED
   const results: RowResult[] = []
   for (let at = 0; at < good.length; at = results.length) {
-    const rows = rowsOfCall(good, at)
-    const message = await messageOf(deps, owner, rows)
-    const result = await send(message, rows)
+    const sent = rowsOfCall(good, at)
+    const message = await messageOf(deps, owner, sent)
+    const result = await send(message, sent)
     const found = JSON.parse(result.results) as StoredResult[]
-    results.push(...found.map((one, i) => rowResult(deps, owner, rows[i] as ImportRow, one)))
+    results.push(...found.map((one, i) => rowResult(deps, owner, sent[i] as ImportRow, one)))
     collectGarbage(message.rows.length)
     stored = addStored(stored, result.stored)
   }
@@ -99,8 +101,8 @@ export async function importLines(
 function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
   let room = CHARACTERS_PER_CALL
   const next = rows.slice(start, start + ROWS_PER_CALL)
-  const end = next.findIndex(({ characters }) => {
-    room -= characters
+  const end = next.findIndex((row) => {
+    room -= charactersOf(row)
     return room < 0
   })
   return end < 0 ? next : next.slice(0, Math.max(1, end))
@@ -109,18 +111,12 @@ function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
 const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
 
 /** Decides about rows without writing them. */
-async function planner({ reader }: ImportDeps, { stored, related }: DryRun) {
-  const created = new CreatedRows<PlannedRow>()
-  const add = (row: ImportRow) => created.add(row, { ...row, urlKey: row.url && urlKey(row.url) })
-  const earlier = await batchSlices.map(related, LINES_AT_ONCE, parseLine)
-  for (const row of earlier.filter(isRow)) add(row)
-  let before = stored
-  return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
-    const planned = { stored: before, rows: created.relatedTo(rows) }
-    const result = await reader.call('planImport', { ...message, planned }, { background: true })
-    before = addStored(before, result.stored)
-    const results = JSON.parse(result.results) as StoredResult[]
-    for (const [i, [what]] of results.entries()) if (what === 'created') add(rows[i] as ImportRow)
+function planner({ reader }: ImportDeps, before: Stored) {
+  let planned = before
+  return async (message: ImportMessage): Promise<ImportResult> => {
+    const args = { ...message, before: planned }
+    const result = await reader.call('planImport', args, { background: true })
+    planned = addStored(planned, result.stored)
     return result
   }
 }
@@ -156,8 +152,8 @@ function importer(deps: ImportDeps, owner: Account) {
   }
 }
 
-const isUnchanged = ({ stored, kept }: ImportResult): boolean =>
-  stored.links === 0 && kept.length === 0
+const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
+  stored.links === 0 && restored.length === 0
 
 /** A background call: other writes come first. */
 async function write(

@@ -7,6 +7,7 @@ export const OUTCOMES = [
   'kept',
   'left_out',
   'other_domain',
+  'repeated',
   'path_taken',
   'reserved_path',
   'invalid_path',

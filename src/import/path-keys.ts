@@ -34,8 +34,8 @@ export class PathKeys {
 
   /** Another path differs in letter case only. */
   clashes = (path: string): boolean => this.#clashing.has(keyOf(path) >> EXACT_BITS)
-  /** Another row has the path, in any letter case. */
-  isShared = (path: string): boolean => this.#repeated.has(keyOf(path)) || this.clashes(path)
+  /** Another row has exactly the path. */
+  isRepeated = (path: string): boolean => this.#repeated.has(keyOf(path))
 }
 
 const keyOf = (path: string): bigint =>

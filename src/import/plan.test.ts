@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { type Content, fileOf, imported, outcomesOf } from '../../test/support/imported.ts'
-import { type ImportOptions, scan } from './plan.ts'
+import { type Content, imported, outcomesOf } from '../../test/support/imported.ts'
+import type { ImportOptions } from './plan.ts'
 
 /** Decisions about rows, and hostile files. */
 
@@ -191,7 +191,7 @@ const REFUSED: [name: string, content: Content, message: RegExp][] = [
   ['a damaged database', Buffer.from(`SQLite format 3\0${'x'.repeat(5000)}`), /cannot be/],
 ]
 test.each(REFUSED)('%s is refused before anything is written', async (_, content, message) => {
-  expect(scan([fileOf(content)], { format: 'auto' })).rejects.toThrow(message)
+  await expect(imported([content])).rejects.toThrow(message)
 })
 
 const YOURLS_ROW = "INSERT INTO `yourls_url` (`keyword`, `url`) VALUES ('1', 'https://e.com');\n"
@@ -206,21 +206,43 @@ const SLOW: [name: string, content: string][] = [
 ]
 // In quadratic time, each would take minutes.
 test.each(SLOW)('%s: reading takes time in proportion to the length', async (_, content) => {
-  const file = fileOf(`${content}${content.startsWith('url') ? '' : YOURLS_ROW}`)
-  expect((await scan([file], { format: 'auto' })).rows).toBe(1)
+  const file = `${content}${content.startsWith('url') ? '' : YOURLS_ROW}`
+  expect((await imported([file])).rows).toHaveLength(1)
 })
 
-const BUSY: [name: string, content: string][] = [
-  ['without rows', `${'-- comment\n'.repeat(300_000)}${YOURLS_ROW}`],
-  ['with rows that take long', `url,tags\n${`https://e.com,${'a|'.repeat(50_000)}\n`.repeat(20)}`],
+const REPEATS: [name: string, content: string, outcomes: string[], message: string][] = [
+  ['a path', 'url,slug\nhttps://e.com/1,x\nhttps://e.com/2,x\n', ['created', 'repeated'], 'line 2'],
+  [
+    'a URL',
+    'url,slug\nHTTPS://E.com:443/1,x\nhttps://e.com/1,\n',
+    ['created', 'repeated'],
+    'line 2',
+  ],
+  [
+    'the path of an older row',
+    'url,slug,created\nhttps://e.com/1,x,2024-01-02\nhttps://e.com/2,x,2024-01-01\n',
+    ['repeated', 'created'],
+    'line 3',
+  ],
+  [
+    'a line of an export',
+    '{"hopcode_export":1}\n{"code":"SPRING26","url":null}\n{"code":"spring26","url":"https://e.com"}',
+    ['created', 'repeated'],
+    'line 2',
+  ],
 ]
-test.each(BUSY)(
-  'the service answers other requests while a file %s is read',
-  async (_, content) => {
-    let ticks = 0
-    const timer = setInterval(() => ticks++, 1)
-    await scan([fileOf(content)], { format: 'auto' })
-    clearInterval(timer)
-    expect(ticks).toBeGreaterThan(10)
+test.each(REPEATS)(
+  'a dry run names the row that %s repeats',
+  async (_, content, outcomes, message) => {
+    const { rows } = await imported([content], { dryRun: true })
+    expect(outcomesOf(rows) as string[]).toEqual(outcomes)
+    expect(rows.find(({ outcome }) => outcome === 'repeated')?.message).toBe(`Repeats ${message}`)
+    expect(outcomesOf((await imported([content])).rows)).toEqual(['created', 'created'])
   },
 )
+
+test('a row that repeats one which cannot be imported is no repetition', async () => {
+  const content = 'url,slug\nmailto:a@b.example,x\nhttps://e.com/2,x\n'
+  const { rows } = await imported([content], { dryRun: true })
+  expect(outcomesOf(rows)).toEqual(['invalid_url', 'created'])
+})

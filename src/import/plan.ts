@@ -1,17 +1,18 @@
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
-import { batchSlices } from '../lib/time-slices.ts'
 import { findPathProblem } from '../links/aliases.ts'
-import { addStored, NOTHING_STORED, type Stored } from '../links/quota.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, type OpenSource, openSource } from './formats.ts'
-import { type ImportRow, parseLine } from './line.ts'
-import type { DryRun } from './lines.ts'
-import { isCreated, OUTCOMES, type Outcome, type RowResult, refused } from './outcomes.ts'
+import { charactersOf, type ImportRow, parseLine, parseRow } from './line.ts'
+import { type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
-import { CreatedRows, lookupsOf } from './related.ts'
 import { type OwnLine, Pages, SourceError, type SourceFile } from './source.ts'
+
+/**
+ * Reads the files of an import twice, and prepares what is sent to a service. It writes nothing and
+ * knows nothing of the service, so that it can run in a process of its own: see `reader.ts`.
+ */
 
 /** Options of an import, as the command line and the dashboard have them. */
 export interface ImportOptions {
@@ -26,41 +27,58 @@ export interface ImportOptions {
   dryRun?: boolean | undefined
 }
 
-/** Sends lines to a service: see `importLines`. */
-export type SendLines = (
-  lines: readonly string[],
-  dryRun: DryRun | undefined,
-) => Promise<{ results: readonly RowResult[]; stored: Stored }>
+/** What is sent of a row: a line of Hopcode's own format, or the row that the line stands for. */
+export interface SentRows {
+  lines: string
+  rows: ImportRow
+}
 
-/** What became of a row of a file. */
-export interface ImportedRow extends RowResult {
+export interface ReadOptions<As extends keyof SentRows> extends ImportOptions {
+  as: As
+  /** Rows that are sent at once. */
+  batchMax?: number | undefined
+  /** More rows are refused. */
+  rowsMax?: number | undefined
+}
+
+/** A row of a file. */
+export interface ReadRow<Sent> {
   line: number
   /** Empty where the row has none. */
   path: string
+  /** What the import changes in the link. */
+  notes: readonly string[]
+  /** Set if the row is not sent. */
+  result?: RowResult
+  sent?: Sent
 }
 
-export interface Summary {
-  format: FormatName
-  rows: number
-  counts: Partial<Record<Outcome, number>>
-  hits: number
-  /** How many links had each thing that Hopcode does not have. */
-  lost: Record<string, number>
-}
-
-/** Rows of one call. */
-export const SENT_ROWS_MAX = 1000
-const SENT_CHARACTERS_MAX = 250_000
-/** Files of more rows are imported in their own order, because sorting needs them in memory. */
-const SORTED_ROWS_MAX = 100_000
-
-/** What the first reading of a file finds: its rows, domains and paths that clash. */
-export interface Scan {
-  sources: readonly OpenSource[]
+/** What the first pass finds. */
+export interface Found {
   format: FormatName
   rows: number
   /** Rows that cannot be imported, whatever the service has. */
   bad: number
+}
+
+/** The steps of reading, in this order. */
+export type Reading<Sent> =
+  /** The first pass: how many rows it has read. */
+  | { read: number }
+  /** The end of the first pass. */
+  | { found: Found }
+  /** The second pass: the rows of one call. */
+  | { rows: ReadRow<Sent>[] }
+  /** The end. `lost`: how many links had each thing that Hopcode does not have. */
+  | { hits: number; lost: Record<string, number> }
+
+/** Files of more rows are imported in their own order, because sorting needs them in memory. */
+const SORTED_ROWS_MAX = 100_000
+/** Milliseconds between two reports of the first pass. */
+const REPORT_MS = 200
+
+interface Scan extends Found {
+  sources: readonly OpenSource[]
   /** Rows by domain; those without one are under an empty name. */
   domains: Map<string, number>
   paths: PathKeys
@@ -69,19 +87,29 @@ export interface Scan {
 }
 
 /**
- * The first pass, which writes nothing: reads the files as a whole. Throws SourceError if one
- * cannot be read, or if the rows have several domains and none is named.
+ * Reads the files. Throws SourceError if one cannot be read, or if the rows have several domains
+ * and none is named.
  */
-export async function scan(
+export async function* readImport<As extends keyof SentRows>(
   files: readonly SourceFile[],
-  options: ImportOptions,
-  onRow: (rows: number) => void = () => {},
-): Promise<Scan> {
+  options: ReadOptions<As>,
+): AsyncGenerator<Reading<SentRows[As]>, void> {
+  const scan = yield* firstPass(files, options)
+  const { format, rows, bad } = scan
+  yield { found: { format, rows, bad } }
+  yield* secondPass(scan, options)
+}
+
+async function* firstPass(
+  files: readonly SourceFile[],
+  options: ImportOptions & { rowsMax?: number | undefined },
+): AsyncGenerator<{ read: number }, Scan> {
+  const { rowsMax = Number.POSITIVE_INFINITY } = options
   const sources: OpenSource[] = []
   const pages = new Pages()
   for (const file of files) sources.push(await openSource({ ...file, pages }, options.format))
   const format = sources[0]?.format ?? 'csv'
-  const found: Scan = {
+  const scan: Scan = {
     sources,
     format,
     rows: 0,
@@ -90,32 +118,47 @@ export async function scan(
     paths: new PathKeys(),
     names: new PathKeys(),
   }
-  for await (const row of linksOf(found, options)) {
-    onRow(++found.rows)
-    if (options.dryRun) for (const name of namesOf(row)) found.names.add(name)
-    if (isOwnLine(row)) continue
-    const domain = row.domain ?? ''
-    found.domains.set(domain, (found.domains.get(domain) ?? 0) + 1)
-    if (row.problem || row.url === '') found.bad++
-    if (isChosen(row, options)) for (const path of row.paths) found.paths.add(path)
+  let reportedAt = monotonicClock()
+  for await (const row of linksOf(scan, options)) {
+    if (++scan.rows > rowsMax) {
+      throw new SourceError(`has more than ${rowsMax.toLocaleString('en')} rows.`)
+    }
+    if (monotonicClock() - reportedAt > REPORT_MS) {
+      yield { read: scan.rows }
+      reportedAt = monotonicClock()
+    }
+    addRow(scan, row, options)
   }
   pages.requireComplete()
-  found.paths.close()
-  found.names.close()
-  if (found.rows === 0) throw new SourceError('There are no links in it.')
-  const named = [...found.domains.keys()].filter((domain) => domain !== '')
-  if (named.length > 1 && !options.domains) {
-    throw new SourceError(
-      'The links have several domains. Name those to import with --domain, which can be repeated' +
-        `, or in the form of the dashboard:\n${listOf(found.domains)}`,
-    )
-  }
-  return found
+  scan.paths.close()
+  scan.names.close()
+  if (scan.rows === 0) throw new SourceError('There are no links in it.')
+  requireNamedDomain(scan, options)
+  return scan
+}
+
+function addRow(scan: Scan, row: Row, options: ImportOptions): void {
+  if (options.dryRun) for (const name of namesOf(row)) scan.names.add(name)
+  if (isOwnLine(row)) return
+  const domain = row.domain ?? ''
+  scan.domains.set(domain, (scan.domains.get(domain) ?? 0) + 1)
+  if (row.problem || row.url === '') scan.bad++
+  if (isChosen(row, options)) for (const path of row.paths) scan.paths.add(path)
+}
+
+/** Throws SourceError. */
+function requireNamedDomain({ domains }: Scan, options: ImportOptions): void {
+  const named = [...domains.keys()].filter((domain) => domain !== '')
+  if (named.length <= 1 || options.domains) return
+  throw new SourceError(
+    'The links have several domains. Name those to import with --domain, which can be repeated' +
+      `, or in the form of the dashboard:\n${listOf(domains)}`,
+  )
 }
 
 const LISTED_DOMAINS_MAX = 50
 
-/** Those with the most rows first. */
+/** The domains with the most rows first. */
 function listOf(domains: ReadonlyMap<string, number>): string {
   const sorted = [...domains].toSorted(([, one], [, other]) => other - one)
   const lines = sorted
@@ -142,80 +185,58 @@ async function* linksOf(
 ): AsyncGenerator<Row, void> {
   for (const { format, rows } of sources) {
     const dialect: Dialect = { ...formatOf(format), dateFormat }
-    let startedAt = monotonicClock()
-    for await (const row of rows()) {
-      if (monotonicClock() - startedAt > SLICE_MS) {
-        await batchSlices.next()
-        startedAt = monotonicClock()
-      }
-      yield 'text' in row ? row : linkOf(row, dialect)
-    }
+    for await (const row of rows()) yield 'text' in row ? row : linkOf(row, dialect)
   }
-}
-
-/** After it the service answers other requests: some rows take a thousand times as long as most. */
-const SLICE_MS = 2
-
-/** What a row may have in common with others. */
-function namesOf(row: Row): string[] {
-  if (!isOwnLine(row)) {
-    const { data } = Url.safeParse(row.url)
-    return data ? [...row.paths, data.href] : []
-  }
-  const parsed = parseLine(row.text)
-  if ('outcome' in parsed) return []
-  const { code, aliases, aliasesAnyCase, url } = parsed
-  return [...(code ? [code] : []), ...aliases, ...aliasesAnyCase, ...(url ? [url.href] : [])]
-}
-
-interface RunOptions extends ImportOptions {
-  /** Rows of one call. */
-  rowsMax?: number | undefined
 }
 
 /**
- * The second pass: sends each link, and yields one result for each row. With `dryRun` the results
- * are the same, and nothing is written.
+ * The paths of a row and its URL, by which later rows may find its link. The first one is its
+ * address. Empty for a row that cannot be imported.
  */
-export async function* run(
-  found: Scan,
-  options: RunOptions,
-  send: SendLines,
-): AsyncGenerator<ImportedRow[], Summary> {
-  const summary: Summary = { format: found.format, rows: 0, counts: {}, hits: 0, lost: {} }
-  const batch = new Batch(found, options, send)
-  const note = (rows: readonly ImportedRow[]): ImportedRow[] => {
-    for (const { outcome } of rows) summary.counts[outcome] = (summary.counts[outcome] ?? 0) + 1
-    summary.rows += rows.length
-    return [...rows]
+function namesOf(row: Row, parsed?: ImportRow): string[] {
+  if (isOwnLine(row)) {
+    const { code, aliases, aliasesAnyCase, url } = parsed ?? rowOfLine(row.text) ?? NO_NAMES
+    return [code, ...aliases, ...aliasesAnyCase, url?.href].filter(
+      (name) => typeof name === 'string',
+    )
   }
-  let pending: Promise<ImportedRow[]> = Promise.resolve([])
-  for await (const row of inOrder(found, options)) {
+  const url = parsed?.url ?? Url.safeParse(row.url).data
+  if (!url) return []
+  return [...row.paths.map((path) => (row.isAnyCase ? path.toLowerCase() : path)), url.href]
+}
+
+const NO_NAMES = { code: null, aliases: [], aliasesAnyCase: [], url: null }
+
+function rowOfLine(text: string): ImportRow | undefined {
+  const parsed = parseLine(text)
+  return 'outcome' in parsed ? undefined : parsed
+}
+
+async function* secondPass<As extends keyof SentRows>(
+  scan: Scan,
+  options: ReadOptions<As>,
+): AsyncGenerator<Reading<SentRows[As]>, void> {
+  const batch = new Batch(scan, options)
+  for await (const row of inOrder(scan, options)) {
     if (isOwnLine(row)) batch.addLine(row)
-    else batch.addLink(row, summary)
-    if (!batch.isFull) continue
-    // The next rows are read while the service works.
-    const done = await pending
-    pending = batch.flush()
-    pending.catch(() => {})
-    yield note(done)
+    else batch.addLink(row)
+    if (batch.isFull) yield { rows: batch.take() }
   }
-  yield note(await pending)
-  yield note(await batch.flush())
-  return summary
+  yield { rows: batch.take() }
+  yield { hits: batch.hits, lost: batch.lost }
 }
 
 /** Oldest first, if there are not too many: lists show the newest link first. */
-async function* inOrder(found: Scan, options: ImportOptions) {
+async function* inOrder(scan: Scan, options: ImportOptions) {
   const { domains = [] } = options
-  const hasOwnLines = found.sources.some(({ format }) => format === 'hopcode')
-  const isSorted = found.rows <= SORTED_ROWS_MAX && !hasOwnLines
+  const hasOwnLines = scan.sources.some(({ format }) => format === 'hopcode')
+  const isSorted = scan.rows <= SORTED_ROWS_MAX && !hasOwnLines
   if (!isSorted) {
-    yield* linksOf(found, options)
+    yield* linksOf(scan, options)
     return
   }
   const all: SourceLink[] = []
-  for await (const row of linksOf(found, options)) all.push(row as SourceLink)
+  for await (const row of linksOf(scan, options)) all.push(row as SourceLink)
   const rank = ({ domain = '' }: SourceLink) => domains.indexOf(domain)
   const time = ({ fields }: SourceLink) => String(fields.created_at ?? '')
   const compare = (a: SourceLink, b: SourceLink) => {
@@ -225,74 +246,98 @@ async function* inOrder(found: Scan, options: ImportOptions) {
   yield* all.sort(compare)
 }
 
-interface SentRow {
-  line: number
-  path: string
-  notes: readonly string[]
-  /** Set if the row is not sent. */
-  result?: RowResult
-  /** The row as the service reads it. Set in a dry run if others have its path or URL. */
-  shared?: { row: ImportRow; text: string } | undefined
-}
+/** Rows of one call. */
+export const SENT_ROWS_MAX = 1000
+const SENT_CHARACTERS_MAX = 250_000
 
 /** Collects the rows of one call. */
-class Batch {
+class Batch<As extends keyof SentRows> {
+  hits = 0
+  readonly lost: Record<string, number> = {}
   readonly #scan: Scan
-  readonly #options: RunOptions
-  readonly #send: SendLines
-  #rows: SentRow[] = []
-  #lines: string[] = []
+  readonly #options: ReadOptions<As>
+  #rows: ReadRow<SentRows[As]>[] = []
+  #sent = 0
   #characters = 0
-  /** In a dry run, what the rows before would have stored. */
-  #stored: Stored = NOTHING_STORED
-  readonly #created = new CreatedRows<string>()
-  #relatedMax = 0
+  /** The line that first has a name, of the names that several rows have. */
+  readonly #firstLines = new Map<string, number>()
 
-  constructor(scan: Scan, options: RunOptions, send: SendLines) {
+  constructor(scan: Scan, options: ReadOptions<As>) {
     this.#scan = scan
     this.#options = options
-    this.#send = send
   }
 
   get isFull(): boolean {
-    const { rowsMax = SENT_ROWS_MAX } = this.#options
+    const { batchMax = SENT_ROWS_MAX } = this.#options
     return (
-      this.#lines.length + this.#relatedMax >= rowsMax ||
+      this.#sent >= batchMax ||
       this.#characters >= SENT_CHARACTERS_MAX ||
       this.#rows.length >= 2 * SENT_ROWS_MAX
     )
   }
 
+  take(): ReadRow<SentRows[As]>[] {
+    const rows = this.#rows
+    this.#rows = []
+    this.#sent = 0
+    this.#characters = 0
+    return rows
+  }
+
   addLine(own: OwnLine): void {
     const { line, text } = own
-    if (text.trim() !== '') this.#add({ line, path: '', notes: [] }, text, own)
+    if (text.trim() !== '') this.#send({ line, path: '', notes: [] }, text, own)
   }
 
-  addLink(link: SourceLink, summary: Summary): void {
+  addLink(link: SourceLink): void {
     const [path = ''] = link.paths
     const row = { line: link.line, path, notes: notesOf(link) }
-    const outcome = this.#refuse(link)
-    if (outcome) {
-      this.#rows.push({ ...row, result: outcome })
+    const result = this.#refuse(link)
+    if (result) {
+      this.#push({ ...row, result }, path.length)
       return
     }
-    for (const name of link.lost) summary.lost[name] = (summary.lost[name] ?? 0) + 1
-    if (!this.#options.withoutHits) summary.hits += link.hits
-    this.#add(row, JSON.stringify(lineOf(link, this.#options, this.#scan.paths)), link)
+    for (const name of link.lost) this.lost[name] = (this.lost[name] ?? 0) + 1
+    if (!this.#options.withoutHits) this.hits += link.hits
+    this.#send(row, lineOf(link, this.#options, this.#scan.paths), link)
   }
 
-  #add(row: SentRow, text: string, source: Row): void {
-    this.#rows.push({ ...row, shared: this.#sharedOf(text, source) })
-    this.#lines.push(text)
-    this.#characters += text.length
+  #push(row: ReadRow<SentRows[As]>, characters: number): void {
+    this.#rows.push(row)
+    this.#characters += characters
   }
 
-  #sharedOf(text: string, source: Row): SentRow['shared'] {
-    if (!this.#options.dryRun || !namesOf(source).some(this.#scan.names.isShared)) return undefined
-    const row = parseLine(text)
-    if ('outcome' in row) return undefined
-    this.#relatedMax += lookupsOf(row).length
-    return { row, text }
+  #send(row: Omit<ReadRow<never>, 'sent'>, line: string | object, source: Row): void {
+    const { as, dryRun } = this.#options
+    const isParsed = as === 'rows' || dryRun === true
+    const parsed = isParsed
+      ? typeof line === 'string'
+        ? parseLine(line)
+        : parseRow(line)
+      : undefined
+    const refusal =
+      parsed && ('outcome' in parsed ? parsed : this.#findRepeated(row.line, source, parsed))
+    if (refusal) {
+      this.#push({ ...row, result: refusal }, row.path.length)
+      return
+    }
+    const text = typeof line === 'string' ? line : as === 'lines' ? JSON.stringify(line) : ''
+    const sent = as === 'lines' ? text : parsed
+    const characters = as === 'lines' ? text.length : charactersOf(parsed as ImportRow)
+    this.#push({ ...row, sent: sent as SentRows[As] }, row.path.length + characters)
+    this.#sent++
+  }
+
+  /** In a dry run: an earlier row has the address of this one. Notes the names otherwise. */
+  #findRepeated(line: number, source: Row, parsed: ImportRow): RowResult | undefined {
+    if (!this.#options.dryRun) return undefined
+    const names = namesOf(source, parsed)
+    const first = this.#firstLines.get(names[0] ?? '')
+    if (first !== undefined) return refused('repeated', `Repeats line ${first}`)
+    for (const name of names.filter(this.#scan.names.isRepeated)) {
+      if (!this.#firstLines.has(name)) this.#firstLines.set(name, line)
+    }
+    return undefined
   }
 
   /** Why a row is not sent. */
@@ -312,40 +357,13 @@ class Batch {
     const bad = paths.map(findPathProblem).find((found) => found !== undefined)
     return bad ? refused('invalid_path', `The path ${bad}`) : undefined
   }
-
-  async flush(): Promise<ImportedRow[]> {
-    const rows = this.#rows
-    const results = await this.#sendAll(rows)
-    let next = 0
-    return rows.map(({ line, path, notes, result, shared }) => {
-      const found = result ?? results[next++]
-      if (!found) throw new Error('each line has a result')
-      if (shared && isCreated(found.outcome)) this.#created.add(shared.row, shared.text)
-      const parts = [found.message, ...(isCreated(found.outcome) ? notes : [])]
-      return { ...found, line, path, message: parts.filter((part) => part !== '').join('. ') }
-    })
-  }
-
-  async #sendAll(rows: readonly SentRow[]): Promise<readonly RowResult[]> {
-    const sent = this.#lines
-    this.#rows = []
-    this.#lines = []
-    this.#characters = 0
-    this.#relatedMax = 0
-    if (sent.length === 0) return []
-    const shared = rows.flatMap((one) => one.shared?.row ?? [])
-    const dryRun = { stored: this.#stored, related: this.#created.relatedTo(shared) }
-    const { results, stored } = await this.#send(sent, this.#options.dryRun ? dryRun : undefined)
-    this.#stored = addStored(this.#stored, stored)
-    return results
-  }
 }
 
 function notesOf({ notes, lost }: SourceLink): string[] {
   return lost.length > 0 ? [...notes, `Not imported: ${lost.join(', ')}`] : [...notes]
 }
 
-/** The line of Hopcode's own format. */
+/** The value of a line of Hopcode's own format. */
 function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): object {
   const { url, fields, hits, isAnyCase } = link
   const [main, ...others] = [...new Set(link.paths)]
@@ -364,6 +382,3 @@ function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): obje
     ...(aliases.length > 0 && { [isAnyCase ? 'aliases_any_case' : 'aliases']: aliases }),
   }
 }
-
-export const countRows = ({ counts }: Summary, isCounted: (outcome: Outcome) => boolean): number =>
-  OUTCOMES.filter(isCounted).reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0)

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import {
   COLUMNS_MAX,
+  FIRST_ROW_MAX,
   SourceError,
   type SourceFile,
   type SourceRow,
@@ -9,9 +10,7 @@ import {
 } from './source.ts'
 import { type Beginning, delimiterOf, textOf } from './text.ts'
 
-/** Characters of a record before the first one was found: what has no lines is no CSV. */
-const FIRST_RECORD_MAX = 64 * 1024
-/** Characters of later records. The longest texts of a link fit. */
+/** Characters of a record after the first one. The longest texts of a link fit. */
 const RECORD_MAX = 1024 * 1024
 
 export interface CsvRecord {
@@ -66,8 +65,8 @@ export async function* csvRecords(
   let read = 0
   const bounded = async function* () {
     for await (const text of textOf(blob, encoding, chunkBytes)) {
-      if (read > FIRST_RECORD_MAX && parser.info.records === 0) {
-        throw new SourceError(`${name} ${tooLong(FIRST_RECORD_MAX)}.`)
+      if (read > FIRST_ROW_MAX && parser.info.records === 0) {
+        throw new SourceError(`${name} ${tooLong(FIRST_ROW_MAX)}.`)
       }
       read += text.length
       yield text

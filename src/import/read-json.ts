@@ -1,6 +1,13 @@
 import { JSONParser } from '@streamparser/json'
 import { messageOf } from '../lib/thread.ts'
-import { isObject, Pages, SourceError, type SourceFile, type SourceRow } from './source.ts'
+import {
+  FIRST_ROW_MAX,
+  isObject,
+  Pages,
+  SourceError,
+  type SourceFile,
+  type SourceRow,
+} from './source.ts'
 import { type Beginning, textOf } from './text.ts'
 
 /** Where the APIs of other services have their links. YOURLS has an object, others have lists. */
@@ -10,6 +17,8 @@ const LISTS = ['links', 'data', 'shortUrls.data', 'urls']
  * memory: each character can begin one more list, which needs about 180 bytes.
  */
 const LINK_CHARACTERS_MAX = 256 * 1024
+
+const unreadMax = (rows: number) => (rows === 0 ? FIRST_ROW_MAX : LINK_CHARACTERS_MAX)
 
 /**
  * The links of JSON: a list of them, one a line, or pages of an API, also several in one file.
@@ -40,7 +49,7 @@ export async function* readJson(
       // Titles may contain control characters, which are not valid. Between values they are spaces.
       parser.write(text.replace(/\p{Cc}/gu, ' '))
       unread = found.length > 0 ? 0 : unread + text.length
-      if (unread > LINK_CHARACTERS_MAX) throw new Error('it has no links, or a very long one')
+      if (unread > unreadMax(line)) throw new Error('it has no links, or a very long one')
       yield* take()
     }
     parser.end()

@@ -1,9 +1,15 @@
-import { requireFewColumns, SourceError, type SourceFile, type SourceRow } from './source.ts'
+import {
+  FIRST_ROW_MAX,
+  requireFewColumns,
+  SourceError,
+  type SourceFile,
+  type SourceRow,
+} from './source.ts'
 import { type Beginning, textOf } from './text.ts'
 
 /** Reads dumps of MySQL, MariaDB and PostgreSQL, one statement or row after the other. */
 
-/** Characters without the end of a row or statement. */
+/** Characters without the end of a row or statement, after the first row. */
 const UNREAD_MAX = 1024 * 1024
 
 type Cell = string | null
@@ -17,10 +23,16 @@ export async function* readSql(
   { encoding }: Beginning,
 ): AsyncGenerator<SourceRow, void> {
   const dump = new Dump(name)
+  let wanted = 0
   for await (const text of textOf(blob, encoding)) {
     dump.add(text)
+    // What has no end yet is read again from its start, so it must have grown by half at least.
+    if (dump.unread < wanted) continue
     yield* dump.rows()
-    if (dump.unread > UNREAD_MAX) throw new SourceError(`${name} has a statement without an end.`)
+    wanted = 2 * dump.unread
+    if (dump.unread > (dump.hasRows ? UNREAD_MAX : FIRST_ROW_MAX)) {
+      throw new SourceError(`${name} has a statement without an end.`)
+    }
   }
   dump.add('\n')
   yield* dump.rows()
@@ -35,6 +47,8 @@ interface Table {
 
 class Dump {
   hasLinks = false
+  /** A row was found, also of another table. */
+  hasRows = false
   #text = ''
   #at = 0
   /** The table whose rows follow, and their form. */
@@ -71,7 +85,10 @@ class Dump {
       const cells = this.#table.form === 'copy' ? this.#readLine() : this.#readTuple()
       if (cells === undefined) return
       if (cells === 'end') this.#table = undefined
-      else yield* this.#rowOf(this.#table, cells)
+      else {
+        this.hasRows = true
+        yield* this.#rowOf(this.#table, cells)
+      }
     }
   }
 

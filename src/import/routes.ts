@@ -7,12 +7,10 @@ import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { bulkBytesMax } from '../links/create.ts'
-import { wholeNumber } from '../links/schema.ts'
 import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
 import { type ImportDeps, importLines } from './lines.ts'
 import { OUTCOMES } from './outcomes.ts'
-import { LOOKUPS_MAX } from './related.ts'
 
 interface Deps extends ImportDeps, Omit<ExportFileDeps, 'reader'>, Omit<GuardDeps, 'writer'> {
   bodies: RequestBodies
@@ -28,24 +26,15 @@ const LINES_TYPE = 'application/x-ndjson'
 /** Its other names. */
 const LINES_TYPES = /^(application|text)\/(x-)?(ndjson|jsonl|json-lines)[\t ]*(;|$)/i
 
-const number = (description: string) =>
-  wholeNumber('Invalid query: must be whole numbers', {
-    minimum: 0,
-    default: 0,
-    description,
-  })
-
 const ImportQuery = z.object({
   dry_run: z
     .enum(['true', 'false'], 'Invalid dry_run: must be true or false')
     .default('false')
-    .meta({ description: 'True: the results are those of the import, and nothing is written.' }),
-  planned_links: number('For quotas: links that earlier dry runs of one file would create.'),
-  planned_bytes: number('The bytes of those links.'),
-  planned_lines: number(
-    'How many lines at the beginning are those of such links, oldest first: the ones that have a ' +
-      'path or a URL in common with the other lines. They have no results.',
-  ),
+    .meta({
+      description:
+        'True: nothing is written, and the results are those that an import of these lines would ' +
+        'have now. Earlier dry runs make no difference.',
+    }),
 })
 
 export const ImportView = z
@@ -74,20 +63,10 @@ const postRoute = (deps: Deps) =>
   new Elysia({ name: 'import.post', prefix: '/api' }).use(requireKey(deps, 'write')).post(
     '/import',
     async ({ request, account, query }) => {
-      const options = parseWith(ImportQuery, query)
+      const { dry_run } = parseWith(ImportQuery, query)
       const { bulkMax } = deps.plans[account.plan]
-      const isDryRun = options.dry_run === 'true'
-      const planned = isDryRun ? options.planned_lines : 0
-      // The last line of a request may have further lines in common with all of its names.
-      const plannedMax = bulkMax + LOOKUPS_MAX
-      if (planned > plannedMax) {
-        throw new AppError('invalid_value', `Invalid planned_lines: must be at most ${plannedMax}`)
-      }
-      const linesMax = bulkMax + planned
-      const lines = await readLines(deps, request, { owner: account.id, linesMax })
-      const before = { links: options.planned_links, urlBytes: options.planned_bytes }
-      const related = lines.splice(0, planned)
-      const dryRun = isDryRun ? { stored: before, related } : undefined
+      const lines = await readLines(deps, request, { owner: account.id, linesMax: bulkMax })
+      const dryRun = dry_run === 'true'
       const { results, stored } = await importLines(deps, account, lines, { dryRun })
       const { links, urlBytes: bytes } = stored
       return longJson({ count: results.length, links, bytes, results } satisfies ImportView)

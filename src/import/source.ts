@@ -49,6 +49,12 @@ export interface OwnLine {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/**
+ * Characters of a record before the first row was found: a file that is none of the known forms is
+ * refused before much of it was parsed.
+ */
+export const FIRST_ROW_MAX = 64 * 1024
+
 /** Each row costs time for each column, also for those of which it has no value. */
 export const COLUMNS_MAX = 200
 

@@ -38,19 +38,8 @@ export interface ImportMessage {
   rows: string
   /** URL key and passcode hash of each row. */
   secrets: Uint8Array
-  /** In a dry run. */
-  planned?: Planned | undefined
-}
-
-/** What the rows before these would have created. */
-export interface Planned {
-  stored: Stored
-  /** Those that have a path or a URL in common with these, the oldest first. */
-  rows: readonly PlannedRow[]
-}
-
-export interface PlannedRow extends Pick<StoredRow, 'code' | 'aliases' | 'aliasesAnyCase'> {
-  urlKey: Uint8Array | null
+  /** In a dry run, what the rows before these would have stored. */
+  before?: Stored | undefined
 }
 
 /**
@@ -68,8 +57,8 @@ export interface ImportResult {
   /** JSON of `StoredResult[]`. */
   results: string
   stored: Stored
-  /** Links that exist and were about to be deleted: they are kept. */
-  kept: Code[]
+  /** Links that exist and were about to be deleted: their deletion is canceled. */
+  restored: Code[]
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
@@ -94,7 +83,7 @@ export function importWrites(db: Database) {
         insert(row, secrets, { accountId, aliases }),
       )
       accounts.add(accountId, result.stored)
-      for (const code of result.kept) cancelDeletion.run(code)
+      for (const code of result.restored) cancelDeletion.run(code)
       return result
     },
   }
@@ -109,12 +98,11 @@ export function importReads(db: Database) {
   return {
     /** The results that `importLinks` would have. The codes of new links are not known. */
     planImport(message: ImportMessage): ImportResult {
-      const { author, planned } = message
+      const { author, before: planned = NOTHING_STORED } = message
       const addresses = plannedAddresses(stored, author.accountId)
-      for (const row of planned?.rows ?? []) addresses.add(row)
-      const before = addStored(accounts.stored(author.accountId), planned?.stored ?? NOTHING_STORED)
+      const before = addStored(accounts.stored(author.accountId), planned)
       return decideAll(message, { addresses, before }, (row, { urlKey }) => {
-        addresses.add({ ...row, urlKey })
+        addresses.add(row, urlKey)
         return row.code
       })
     },
@@ -138,12 +126,12 @@ function decideAll(
   store: Store,
 ): ImportResult {
   let stored = NOTHING_STORED
-  const kept: Code[] = []
+  const restored: Code[] = []
   const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
     const own = unpackSecrets(secrets, i, row)
     const decided = decide(addresses, { row, urlKey: own.urlKey, accountId })
     if (decided.what !== 'created') {
-      if (decided.code && decided.isEnding) kept.push(decided.code)
+      if (decided.code && decided.isEnding) restored.push(decided.code)
       return [decided.what, decided.code, [], []]
     }
     const urlBytes = bytesOf(row) + bytesOfPaths(decided.free)
@@ -153,7 +141,7 @@ function decideAll(
     stored = next
     return ['created', store(row, own, decided.free), decided.free, decided.taken]
   })
-  return { results: JSON.stringify(results), stored, kept }
+  return { results: JSON.stringify(results), stored, restored }
 }
 
 const bytesOf = ({ url, properties }: StoredRow): number =>
@@ -201,7 +189,7 @@ function storedAddresses(db: Database): Addresses {
   }
 }
 
-/** What is stored, and the links that the account's rows before would have created. */
+/** What is stored, and the links that earlier rows of the call would have created. */
 function plannedAddresses(stored: Addresses, accountId: AccountId) {
   const codes = new Map<string, Found>()
   const aliases = new Map<string, Found>()
@@ -220,8 +208,8 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
       stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
     isTaken,
-    add(row: PlannedRow): void {
-      const { code, urlKey } = row
+    add(row: StoredRow, urlKey: Uint8Array | null): void {
+      const { code } = row
       const found = { accountId, urlKey, code }
       for (const path of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
         aliases.set(path, found)

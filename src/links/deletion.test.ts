@@ -1,24 +1,20 @@
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { createLog } from '../lib/log.ts'
-import { AccountDeletion } from './deletion.ts'
+import { AccountDeletion, type DeletionWrites } from './deletion.ts'
 
-type DeletionData = ConstructorParameters<typeof AccountDeletion>[0]['data']
-
-const accountsWith = (
-  used: Pick<DeletionData['accounts'], 'listDeleted' | 'beginDeletion' | 'remove'>,
-) => ({ accounts: used }) as DeletionData
+type Options = ConstructorParameters<typeof AccountDeletion>[0]
 
 test('a stop waits for no more than the batch under way, and leaves the account for the next start', async () => {
   const calls: string[] = []
   const deletion = new AccountDeletion({
-    data: accountsWith({
-      listDeleted: () => [],
-      async beginDeletion() {
+    writer: inProcess<DeletionWrites>({
+      beginDeletion() {
         calls.push('beginDeletion')
         return true
       },
-      remove: async () => void calls.push('remove'),
+      removeAccount: () => void calls.push('removeAccount'),
     }),
     links: {
       async deleteSome() {
@@ -28,6 +24,7 @@ test('a stop waits for no more than the batch under way, and leaves the account 
         return 1
       },
     },
+    accounts: { listDeleted: () => [] } as unknown as Options['accounts'],
     log: createLog({ level: 'silent' }),
   })
   const begun = await deletion.begin(1, 0)
@@ -39,15 +36,15 @@ test('in a cluster, a deletion that another host has left unfinished is taken ov
   const removed: number[] = []
   const deleted: number[] = []
   const deletion = new AccountDeletion({
-    data: accountsWith({
-      listDeleted: () => [...deleted],
-      beginDeletion: async () => true,
-      async remove({ accountId }) {
+    writer: inProcess<DeletionWrites>({
+      beginDeletion: () => true,
+      removeAccount: ({ accountId }) => {
         deleted.splice(deleted.indexOf(accountId), 1)
         removed.push(accountId)
       },
     }),
     links: { deleteSome: async () => 0 },
+    accounts: { listDeleted: () => [...deleted] } as unknown as Options['accounts'],
     log: createLog({ level: 'silent' }),
     takeOverMs: 1,
   })

@@ -35,8 +35,7 @@ export interface Patched {
   aliases?: AliasChange | undefined
 }
 
-type Problem = 'bad_times' | 'too_many_tags'
-export type PatchRefusal = 'not_active' | Problem | QuotaName | AliasRefusal
+type PatchRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
 interface OwnedLink extends Omit<Link, 'createdAt'> {
@@ -58,8 +57,8 @@ export function propertyWrites(db: Database) {
         .find(ids, author.accountId)
         .map((before) => ({ before, after: applyPatch(before, patch) }))
       for (const { after } of changes) {
-        const problem = findProblem(after.properties)
-        if (problem) return problem
+        if (startsAfterExpiry(after.properties)) return 'bad_times'
+        if (after.properties.tags.length > TAGS_MAX) return 'too_many_tags'
       }
       const [first] = changes
       const planned = command.aliases && first && aliases.plan(first.before.id, command.aliases)
@@ -127,20 +126,11 @@ function rowStore(db: Database) {
   }
 }
 
-const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
-  ...link,
-  properties: patchProperties(link.properties, patch),
-})
-
-/** Why a link cannot have the properties; undefined if it can. */
-export function findProblem(properties: LinkProperties): Problem | undefined {
-  if (startsAfterExpiry(properties)) return 'bad_times'
-  return properties.tags.length > TAGS_MAX ? 'too_many_tags' : undefined
-}
-
-export function patchProperties(before: LinkProperties, patch: PropertiesPatch): LinkProperties {
+function applyPatch(link: OwnedLink, patch: PropertiesPatch): OwnedLink {
+  const before = link.properties
   const { tags = before.tags, addTags = [], removeTags = [], ...values } = patch
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
   const kept = [...tags, ...addTags].filter((tag) => !removeTags.includes(tag))
-  return { ...before, ...Object.fromEntries(set), tags: [...new Set(kept)].sort() }
+  const properties = { ...before, ...Object.fromEntries(set), tags: [...new Set(kept)].sort() }
+  return { ...link, properties }
 }

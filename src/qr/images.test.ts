@@ -37,10 +37,8 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
         alias: null,
       }),
     },
-    data: {
-      qrSettings: {
-        findLogo: (id) => (id === ACCOUNT ? { key: 'logo', png: writePng(white) } : undefined),
-      },
+    store: {
+      findLogo: (id) => (id === ACCOUNT ? { key: 'logo', png: writePng(white) } : undefined),
     },
     log: createLog({ level: 'error', human: false, write: () => {} }),
   })

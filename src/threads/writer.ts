@@ -2,11 +2,14 @@ import type { Database } from 'bun:sqlite'
 import type { SeenMessage } from '../cluster/events.ts'
 import { PostgresLog } from '../cluster/log.ts'
 import { SharedOrder } from '../cluster/shared-order.ts'
+import { subjects } from '../data.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
-import type { WriterHost } from '../db/subject.ts'
+import { writeFunctions } from '../db/subject.ts'
 import { localOrder, type Order, type OrderCalls } from '../db/writer.ts'
+import { type RecentHitReads, RecentHits } from '../hits/recent.ts'
 import { hitCalls } from '../hits/shared-store.ts'
+import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
@@ -14,7 +17,7 @@ import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
 /** The one thread that writes the database while the service runs. */
-export type Writes = SharedWrites & SearchWrites & OrderCalls
+export type Writes = SharedWrites & SearchWrites & HitWrites & RecentHitReads & OrderCalls
 
 /** How the writer thread of a host in a cluster orders writes. */
 export interface ClusterSettings {
@@ -41,15 +44,18 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const journal = JournalFile.open(journalPath)
-  const host: WriterHost = { id: cluster?.host ?? '', journal }
+  const recent = new RecentHits()
   const functions: Writes = {
-    ...sharedWrites(db, host),
+    ...sharedWrites(db),
     ...searchWrites(db),
+    ...hitWrites(db, journal, recent),
+    ...recent.functions,
     // A host alone has every change.
     catchUp: () => {},
+    ...writeFunctions(subjects, db),
   }
   const order: Order = cluster
-    ? sharedOrder({ db, journal, checkpoints, cluster })
+    ? sharedOrder({ db, journal, recent, checkpoints, cluster })
     : localOrder(db, functions)
   return {
     answer: (calls) => order.submit(calls),
@@ -65,18 +71,19 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
 
 interface SharedOrderParts {
   db: Database
+  recent: RecentHits
   journal: JournalFile
   checkpoints: Checkpoints
   cluster: ClusterSettings
 }
 
-function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): Order {
+function sharedOrder({ db, journal, recent, checkpoints, cluster }: SharedOrderParts): Order {
   const { url, host, boot, name, state, applied } = cluster
   // The log is durable: after a loss of power, its last entries are applied again.
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
-    functions: { ...searchWrites(db), ...loggedWrites(db, { id: host, journal }) },
+    functions: { ...searchWrites(db), ...recent.functions, ...loggedWrites(db, host, recent) },
     host,
     log: new PostgresLog({ url, host, boot, name }),
     compares: true,

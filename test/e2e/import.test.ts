@@ -147,9 +147,6 @@ test('a dry run has the outcomes of the import, and changes nothing', async () =
     'quota',
   ])
   expect([dry.body.links, dry.body.bytes]).toEqual([real.body.links, real.body.bytes])
-  const more = [{ code: 'FOURTH26', url: 'https://example.com/4' }]
-  await using empty = await testApp({ env: { FREE_LINKS_MAX: '3' } })
-  expect(await outcomes(empty, more, '?dry_run=true&planned_links=3')).toEqual(['quota'])
 })
 
 test('what exists is kept: another URL, another account, a disabled code, a path of the service', async () => {
@@ -340,16 +337,6 @@ test('charts say how many hits were imported and have no dates', async () => {
   for (const path of ['/app/links/PRINTED26', '/app/analytics']) {
     expect((await owner.get(path)).text).toContain('1,204 are imported and have no dates')
   }
-})
-
-test('in a dry run, planned lines never have results, and too many are refused', async () => {
-  await using app = await testApp(ALL)
-  const lines = Array.from({ length: 203 }, (_, n) => ({ url: `https://example.com/${n}` }))
-  const query = '?dry_run=true&planned_lines='
-  expect(await outcomes(app, [...lines.slice(0, 202), lines[7]], `${query}202`)).toEqual(['exists'])
-  const { status, text } = await send(app, lines, `${query}203`)
-  expect(status).toBe(400)
-  expect(text).toContain('Invalid planned_lines: must be at most 202')
 })
 
 test('an import keeps links that exist and whose deletion is scheduled', async () => {

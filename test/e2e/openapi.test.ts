@@ -57,12 +57,7 @@ test('the document names exactly the twelve endpoints and those beyond the spec,
 const VISITS_QUERY = ['query by', 'query format', 'query from', 'query limit', 'query to']
 const QUERIES: Record<string, string[]> = {
   'GET /api/list': ['query limit', 'query offset', 'query search'],
-  'POST /api/import': [
-    'query dry_run',
-    'query planned_bytes',
-    'query planned_lines',
-    'query planned_links',
-  ],
+  'POST /api/import': ['query dry_run'],
   'GET /api/export': ['query format'],
   'GET /api/hits': ['query by', 'query from', 'query to'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
@@ -88,24 +83,22 @@ const FIELDS: Record<string, string[]> = {
   'POST /api/bulk-shorten': ['urls'],
 }
 
-const SETTABLE = [
-  'aliases',
-  'display_alias',
-  'expired_url',
-  'expires_at',
-  'forward_query',
-  'max_hits',
-  'no_index',
-  'note',
-  'paused',
-  'starts_at',
-  'tags',
-  'title',
-]
+/** Fields of a body in which none is required. */
 const OPTIONAL_FIELDS: Record<string, string[]> = {
-  'POST /api/shorten': ['code', ...SETTABLE],
-  'POST /api/reserve': SETTABLE,
-  'PATCH /api/links/{code}': SETTABLE,
+  'PATCH /api/links/{code}': [
+    'aliases',
+    'display_alias',
+    'expired_url',
+    'expires_at',
+    'forward_query',
+    'max_hits',
+    'no_index',
+    'note',
+    'paused',
+    'starts_at',
+    'tags',
+    'title',
+  ],
 }
 
 test('every operation documents each parameter once, as the contract lists them', async () => {
@@ -126,10 +119,10 @@ test('every operation documents its body, as the contract lists the fields', asy
   await using app = await testApp()
   for (const [name, { requestBody }] of (await describeApi(app)).operations) {
     if (name === 'POST /api/import') continue
-    const fields = [...(FIELDS[name] ?? []), ...(OPTIONAL_FIELDS[name] ?? [])].sort()
+    const fields = FIELDS[name] ?? OPTIONAL_FIELDS[name]
     const types = Object.keys(requestBody?.content ?? {})
-    expect({ name, types }).toEqual({ name, types: fields.length > 0 ? [JSON_TYPE] : [] })
-    if (fields.length === 0) continue
+    expect({ name, types }).toEqual({ name, types: fields ? [JSON_TYPE] : [] })
+    if (!fields) continue
     const schema = requestBody?.content[JSON_TYPE]?.schema as {
       properties: object
       required?: string[]

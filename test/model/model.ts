@@ -168,12 +168,7 @@ export class Model {
       link.hits++
       this.totalRedirects++
     }
-    const sent = /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
-    // All hosts of the model's URLs are in their normal form, or not ASCII.
-    const location = sent.replace(
-      /["<>\\^`{|}]/g,
-      (sign) => `%${Buffer.from(sign).toString('hex').toUpperCase()}`,
-    )
+    const location = /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
     const headers = { location, 'cache-control': 'no-store', 'x-service-code': code }
     return { status: 302, body: undefined, headers }
   }

@@ -1,10 +1,5 @@
-import {
-  type ImportedRow,
-  type ImportOptions,
-  run,
-  type Summary,
-  scan,
-} from '../../src/import/plan.ts'
+import { type ImportOptions, readImport } from '../../src/import/plan.ts'
+import { type ImportedRow, runImport, type Summary } from '../../src/import/run.ts'
 import type { SourceFile } from '../../src/import/source.ts'
 import type { Stored } from '../../src/links/quota.ts'
 
@@ -16,25 +11,23 @@ export const fileOf = (content: Content, name = 'links'): SourceFile => ({
   isTrusted: true,
 })
 
-/** The import of files into a service that creates each line. */
+/** The import of files into a service that creates each line, in this process. */
 export async function imported(contents: readonly Content[], more: Partial<ImportOptions> = {}) {
-  const options: ImportOptions = { format: 'auto', ...more }
   const lines: Record<string, unknown>[] = []
   const send = async (sent: readonly string[]) => {
     lines.push(...sent.map((line) => JSON.parse(line) as Record<string, unknown>))
     const results = sent.map(() => ({ outcome: 'created' as const, code: null, message: '' }))
     return { results, stored: { links: sent.length, urlBytes: 0 } satisfies Stored }
   }
-  const found = await scan(
-    contents.map((content) => fileOf(content)),
-    options,
-  )
+  const files = contents.map((content) => fileOf(content))
   const rows: ImportedRow[] = []
-  const steps = run(found, options, send)
+  const readings = readImport(files, { format: 'auto', as: 'lines', ...more })
+  const steps = runImport(readings, { send })
   let step = await steps.next()
   for (; !step.done; step = await steps.next()) rows.push(...step.value)
   rows.sort((a, b) => a.line - b.line)
-  return { format: found.format, lines, rows, summary: step.value as Summary }
+  const summary = step.value as Summary
+  return { format: summary.format, lines, rows, summary }
 }
 
 export const outcomesOf = (rows: readonly ImportedRow[]) => rows.map(({ outcome }) => outcome)

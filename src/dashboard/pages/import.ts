@@ -3,7 +3,7 @@ import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
 import { isCreated, OUTCOMES } from '../../import/outcomes.ts'
-import { countRows, type Summary } from '../../import/plan.ts'
+import { countRows, type Summary } from '../../import/run.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE } from '../../lib/csv.ts'
@@ -198,8 +198,7 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
 }
 
 /** Renews itself; without scripts the link does. */
-function progressCard({ phase, file, done, found }: ImportJob): Html {
-  const total = found?.rows
+function progressCard({ phase, file, done, rows: total }: ImportJob): Html {
   const label = phase === 'checking' ? `Checking ${file.name}` : `Importing ${file.name}`
   const value = total === undefined ? html`` : html`value="${done}" max="${total}"`
   return html`<section class="card" hx-get="${PATH}" hx-trigger="every 1s" hx-target="#main"
@@ -247,6 +246,7 @@ const LABELS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
   kept: 'Exists with another URL, not changed',
   left_out: 'Left out',
   other_domain: 'Of another domain',
+  repeated: 'Repeats an earlier row',
   path_taken: 'Address in use',
   reserved_path: 'Address of the service itself',
   invalid_path: 'Address not possible',

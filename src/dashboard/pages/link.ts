@@ -83,7 +83,7 @@ async function linkPage(context: PageContext): Promise<Response> {
   const link = ownLink(context)
   const properties = deps.properties.propertiesOf(link.id)
   const { zone } = user
-  const disabled = deps.data.moderation.findByCode(link.code)?.reason
+  const disabled = deps.moderation.reads.find(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone, disabled, now: deps.clock() }
   return page(context, {
