@@ -44,6 +44,11 @@ export const REFUSALS = {
     403,
     'This form is no longer valid, or was sent from another site. Open the page again and retry.',
   ),
+  cookie_missing: detailed(
+    403,
+    (address) =>
+      `Your browser sent no cookie with this form. It keeps none for pages opened over http: open ${address}`,
+  ),
   form_too_large: detailed(413, (limit) => `The form is too large: at most ${limit}.`),
   too_many_fields: fixed(400, 'The form has too many fields.'),
   unsupported_form: fixed(415, 'This is not a form that the page understands.'),

@@ -356,3 +356,21 @@ test('when a key was last used is kept', async () => {
   await app.call('GET', '/api/list', { key: 'free' })
   await eventually('the use is written', () => lastUseOfKey(app, 'free@example.com') === app.now())
 })
+
+test('a form of a page that was opened over http names the https address to open', async () => {
+  await using app = await testApp({ env: { BASE_URL: 'https://hop.test' } })
+  const page = await app.call('GET', '/app/sign-in')
+  const [, csrf = ''] = /name="csrf" value="([^"]+)"/.exec(page.text) ?? []
+  // The browser has dropped the cookie.
+  const answer = await app.call('POST', '/app/sign-in', {
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      origin: app.url,
+      host: new URL(app.url).host,
+    },
+    raw: new URLSearchParams({ csrf, email: OWNER, password: PASSWORD }).toString(),
+  })
+  expect(answer.status).toBe(403)
+  expect(answer.text).toContain('https://hop.test/app/sign-in')
+  expect(answer.text).not.toContain('no longer valid')
+})

@@ -121,6 +121,16 @@ testWith('nginx')(
   },
 )
 
+testWith('nginx')('nginx sends Strict-Transport-Security once', async () => {
+  using folder = temporaryFolder()
+  await using app = await testApp({ env: { BASE_URL: 'https://hop.test' } })
+  await using nginx = await Nginx.start(app.url, folder.path)
+  for (const path of ['/api/status', '/app/sign-in', '/NOSUCH26']) {
+    const { headers } = await fetch(nginx.url + path)
+    expect([path, headers.get('strict-transport-security')]).toEqual([path, 'max-age=31536000'])
+  }
+})
+
 test('the Caddyfile keeps one-time links out of the access log too', () => {
   const text = readFileSync(CADDYFILE, 'utf8')
   const [, matcher = '', pattern = ''] = /^\t(@\w+) path_regexp (\S*app\S*)$/m.exec(text) ?? []

@@ -32,6 +32,7 @@ const TOOLS = {
   nginx: program('nginx', 'nginx-light'),
   curl: program('curl'),
   haproxy: program('haproxy'),
+  varnish: program('varnishd', 'varnish'),
   wrk: program('wrk'),
   postgres: {
     isThere: () => {

@@ -1,6 +1,12 @@
 /* The list of links by keyboard and with fewer clicks. Everything works without this script. */
 ;(() => {
   const byId = (id) => document.getElementById(id)
+
+  const openDialog = (dialog) => {
+    dialog.hidden = false
+    dialog.showModal()
+  }
+
   const rows = () => [...document.querySelectorAll('.links tbody tr')]
   const linkOf = (row) => row?.querySelector('.name a')
   const currentRow = () => document.activeElement.closest('.links tbody tr')
@@ -37,7 +43,7 @@
     c: () => currentRow()?.querySelector('[data-copy]').click(),
     x: () => currentRow()?.querySelector('.pick input').click(),
     q: () => currentRow()?.querySelector('[data-qr]').click(),
-    '?': () => byId('shortcuts').showModal(),
+    '?': () => openDialog(byId('shortcuts')),
   }
 
   const moveInRow = (event) => {
@@ -85,7 +91,7 @@
     for (const link of dialog.querySelectorAll('a[data-file]')) {
       link.href = `${path}/${link.dataset.file}`
     }
-    dialog.showModal()
+    openDialog(dialog)
   }
 
   document.addEventListener('click', (event) => {
@@ -94,7 +100,7 @@
     if (!button || event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
     if (button.dataset.qr !== undefined) return showQr(button)
-    if (button.dataset.shortcuts !== undefined) return byId('shortcuts').showModal()
+    if (button.dataset.shortcuts !== undefined) return openDialog(byId('shortcuts'))
     const dialog = button.closest('dialog')
     if (dialog) return dialog.close()
     button.closest('.toast').remove()

@@ -11,7 +11,7 @@ import { bulkBytesMax } from '../../links/create.ts'
 import type { Link } from '../../links/link.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { pathOf } from '../responses.ts'
+import { pathOf, pathWithoutQuery } from '../responses.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
@@ -233,6 +233,10 @@ async function readGuardedForm(
   if (!isForm(request)) return EMPTY_FORM
   requireSameOrigin(request, baseUrl)
   const form = await readForm(bodies, request, limits)
+  // A browser drops our cookies, which are for https only, if the page was opened over http.
+  if (cookie === undefined && baseUrl.startsWith('https:')) {
+    throw new AppError('cookie_missing', baseUrl + pathWithoutQuery(request))
+  }
   requireFormToken(hasher, cookie, form.raw('csrf'))
   return form
 }
