@@ -47,7 +47,8 @@ export const REFUSALS = {
   cookie_missing: detailed(
     403,
     (address) =>
-      `Your browser sent no cookie with this form. It keeps none for pages opened over http: open ${address}`,
+      'Your browser sent no cookie with this form. It keeps none for pages that were opened over ' +
+      `http: open ${address}`,
   ),
   form_too_large: detailed(413, (limit) => `The form is too large: at most ${limit}.`),
   too_many_fields: fixed(400, 'The form has too many fields.'),

@@ -1,12 +1,6 @@
 /* The list of links by keyboard and with fewer clicks. Everything works without this script. */
 ;(() => {
   const byId = (id) => document.getElementById(id)
-
-  const openDialog = (dialog) => {
-    dialog.hidden = false
-    dialog.showModal()
-  }
-
   const rows = () => [...document.querySelectorAll('.links tbody tr')]
   const linkOf = (row) => row?.querySelector('.name a')
   const currentRow = () => document.activeElement.closest('.links tbody tr')
@@ -43,7 +37,7 @@
     c: () => currentRow()?.querySelector('[data-copy]').click(),
     x: () => currentRow()?.querySelector('.pick input').click(),
     q: () => currentRow()?.querySelector('[data-qr]').click(),
-    '?': () => openDialog(byId('shortcuts')),
+    '?': () => byId('shortcuts').showModal(),
   }
 
   const moveInRow = (event) => {
@@ -91,7 +85,7 @@
     for (const link of dialog.querySelectorAll('a[data-file]')) {
       link.href = `${path}/${link.dataset.file}`
     }
-    openDialog(dialog)
+    dialog.showModal()
   }
 
   document.addEventListener('click', (event) => {
@@ -100,7 +94,7 @@
     if (!button || event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
     if (button.dataset.qr !== undefined) return showQr(button)
-    if (button.dataset.shortcuts !== undefined) return openDialog(byId('shortcuts'))
+    if (button.dataset.shortcuts !== undefined) return byId('shortcuts').showModal()
     const dialog = button.closest('dialog')
     if (dialog) return dialog.close()
     button.closest('.toast').remove()

@@ -265,10 +265,7 @@ function doneToast({ user, query }: PageContext): Html | false {
   return message([text, undoForm])
 }
 
-/**
- * Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. Text browsers
- * show a closed dialog unless it is hidden.
- */
+/** Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. */
 
 const SHORTCUTS = [
   ['/', 'Search; also Ctrl+K'],
@@ -284,7 +281,7 @@ const SHORTCUTS = [
 ] as const
 
 const listDialogs = (): Html => html`
-  <dialog hidden id="qr-dialog" class="dialog" aria-labelledby="qr-title">
+  <dialog id="qr-dialog" class="dialog" aria-labelledby="qr-title">
     <h2 id="qr-title" class="code"></h2>
     <img class="qr" alt="" width="240" height="240">
     <p class="row">
@@ -293,7 +290,7 @@ const listDialogs = (): Html => html`
     </p>
     ${closeButton()}
   </dialog>
-  <dialog hidden id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
+  <dialog id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
     <h2 id="shortcuts-title">Keyboard shortcuts</h2>
     ${parts.facts(SHORTCUTS.map(([key, action]) => [html`<kbd>${key}</kbd>`, action]))}
     <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
