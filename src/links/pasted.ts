@@ -32,3 +32,22 @@ export function peelings(text: string): string[] {
   }
   return [...new Set(found)].filter((one) => one !== '')
 }
+
+/** A URL within a text ends at a space, a quotation mark or a sign of East Asian punctuation. */
+const URL_IN_TEXT = /https?:\/\/[^\s<>"«»“”„…，。、；：！？「」『』（）【】《》〈〉\u3000]+/iu
+const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' }
+
+/** The first URL in a text that an app shares, without the punctuation of its sentence. */
+export function findUrl(text: string): string | undefined {
+  let url = withoutInvisible(URL_IN_TEXT.exec(text)?.[0] ?? '')
+  while (endsWithPunctuation(url)) url = withoutInvisible(url.slice(0, -1))
+  return /^https?:\/\/./i.test(url) ? url : undefined
+}
+
+/** A closing bracket belongs to the URL if it was opened there: `…/wiki/Foo_(bar)`. */
+function endsWithPunctuation(url: string): boolean {
+  const last = url.at(-1) ?? ''
+  const opening = BRACKETS[last]
+  if (opening === undefined) return /[.,;:!?'‘’‹›|*]/u.test(last)
+  return url.split(last).length > url.split(opening).length
+}

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
 import { type ParsedUrl, URL_KEY_BYTES } from './link.ts'
+import { withoutInvisible } from './pasted.ts'
 
 export const URL_MAX_LENGTH = 8192
 
@@ -43,9 +44,14 @@ export const Url = urlModel(BAD_START)
 /** A host with a dot, then the end, a port, a path, a query or a fragment. */
 const BARE_HOST = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+\.?(:\d{1,5})?([/?#]|$)/u
 
-/** What a person typed as a URL: `https://` is added to `example.com/path`. */
-export const withScheme = (text: string): string =>
-  BARE_HOST.test(text) ? `https://${text}` : text
+/**
+ * What a person typed as a URL, without invisible characters at its ends. `https://` is added to
+ * `example.com/path`.
+ */
+export function withScheme(text: string): string {
+  const shown = withoutInvisible(text)
+  return BARE_HOST.test(shown) ? `https://${shown}` : shown
+}
 
 const AUTHORITY = /^https?:\/\/([^/\\?#]+)/i
 /** No DNS name has more characters. */

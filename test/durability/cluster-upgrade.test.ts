@@ -11,7 +11,7 @@ import { buildMutant } from './lib/mutant.ts'
 const NEXT_RELEASE = {
   file: 'src/cluster/entries.ts',
   changes: [
-    [/(SINCE: Readonly<Record<string, number>> = \{)/g, `$1 reserveCode: ${CALLS_VERSION + 1}`],
+    [/(SINCE: Readonly<Record<string, number>> = \{)/g, `$1 createLink: ${CALLS_VERSION + 1}`],
   ] as const,
 }
 

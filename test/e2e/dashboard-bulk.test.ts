@@ -189,3 +189,14 @@ test('the form accepts 24 KiB for each URL of the plan’s batch, and 8 MiB at m
     expect(text).toContain(`at most ${limit}`)
   }
 })
+
+test('invisible characters at the ends of a pasted URL or a cell are not part of it', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const urls = '\u200bhttps://example.com/a\u2060\r\n\u00adexample.com/b\u202e'
+  const file = 'url\n"\u2066https://example.com/c\u2069"\n'
+  await send(app, free, { urls, file })
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  const found = (body.items as { url: string }[]).map(({ url }) => url).sort()
+  expect(found).toEqual(['a', 'b', 'c'].map((one) => `https://example.com/${one}`))
+})

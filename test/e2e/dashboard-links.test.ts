@@ -168,7 +168,7 @@ test('a URL in the address of the page is in the form, and is kept through the s
   const url = 'https://example.com/a?b=c&d=(e)*!\'"<'
   const paths = [
     `${LINKS}?url=${encodeURIComponent(url)}`,
-    `${LINKS}?text=${encodeURIComponent(`Look at this: ${url} now`)}`,
+    `${LINKS}?url=%E2%80%8B${encodeURIComponent(url)}%C2%AD`,
   ]
   const value = 'value="https://example.com/a?b=c&amp;d=(e)*!&#39;&quot;&lt;"'
   for (const path of paths) {

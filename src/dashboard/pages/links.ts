@@ -4,6 +4,7 @@ import { rateLimited } from '../../http/guard.ts'
 import { toCode } from '../../lib/code.ts'
 import { type Html, html, type Value } from '../../lib/html.ts'
 import { checkUrl, reserve, shorten } from '../../links/create.ts'
+import { findUrl, withoutInvisible } from '../../links/pasted.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
@@ -131,9 +132,15 @@ interface Created {
   passcode: string | null
 }
 
-/** The URL from a bookmarklet or another app; some apps send it within a text. */
-const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
-  url ?? /https?:\/\/\S+/i.exec(text)?.[0]
+/**
+ * The URL from a bookmarklet or another app. Some apps send it within a text, or within `url`; a
+ * bookmarklet's has no spaces and stays as it is.
+ */
+function sharedUrl({ url = '', text = '' }: Query): string | undefined {
+  const given = withoutInvisible(url)
+  if (/^https?:\/\/\S+$/i.test(given)) return given
+  return findUrl(given) ?? findUrl(text) ?? (given || undefined)
+}
 
 /** `isFragment`: it replaces the form on the page. */
 function createForm(context: PageContext, isFragment: boolean): Html {
