@@ -3,6 +3,15 @@ import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
+import {
+  importQueues,
+  largeBodies,
+  logoChecks,
+  logoImages,
+  longRanges,
+  sources,
+  unreadExports,
+} from './shared-attacks.ts'
 import { visitors } from './visitor-attacks.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
@@ -26,4 +35,11 @@ export const ATTACKS: readonly Attack[] = [
   halfSent,
   unread,
   unsentBodies,
+  unreadExports,
+  logoImages,
+  largeBodies,
+  importQueues,
+  logoChecks,
+  sources,
+  longRanges,
 ]

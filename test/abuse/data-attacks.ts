@@ -19,7 +19,11 @@ const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0' }
 const URL_LENGTH = 8150
 
 /** Links of an account, made as fast as the largest plan allows. */
-async function fill(attacked: Attacked, { key, email }: Member, urls: string[]): Promise<void> {
+export async function fill(
+  attacked: Attacked,
+  { key, email }: Member,
+  urls: string[],
+): Promise<void> {
   await attacked.command('account', 'set-plan', '--email', email, '--plan', 'enterprise')
   for (let at = 0; at < urls.length; at += 1000) {
     const body = JSON.stringify({ urls: urls.slice(at, at + 1000) })

@@ -21,7 +21,7 @@ export function pngLogo(
 
 /** Sends the form of /app/qr as a browser does. */
 export async function uploadLogo(
-  app: TestApp,
+  app: Pick<TestApp, 'url'>,
   visitor: Visitor,
   logo: string | Uint8Array<ArrayBuffer>,
 ) {
