@@ -5,14 +5,11 @@ import { DAY } from '../../src/lib/clock.ts'
 import { writePng } from '../../src/qr/logo.ts'
 import { encodeSums } from '../../src/visits/parts.ts'
 import { visitKey } from '../../src/visits/values.ts'
-import { UNLIMITED } from '../support/binary.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
 import { pngLogo, uploadLogo } from '../support/logos.ts'
 import {
   type Attack,
-  Attacked,
-  type Figure,
-  highest,
+  type Attacked,
   longUrls,
   Member,
   median,
@@ -20,6 +17,7 @@ import {
   structure,
   timing,
 } from './attacked.ts'
+import { besides, isOk, members, PAUSE_MS, start } from './besides.ts'
 import { sender } from './connection-attacks.ts'
 import { fill } from './data-attacks.ts'
 
@@ -27,77 +25,6 @@ import { fill } from './data-attacks.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
-const SETTINGS = { ...UNLIMITED, SIGNUP: 'open', DASHBOARD_REQUESTS_PER_MINUTE: '0' }
-const PAUSE_MS = 50
-
-const start = (program: string, settings = {}) =>
-  Attacked.start(program, { ...SETTINGS, ...settings })
-
-/** Further accounts of the attacker. */
-const members = ({ program, env }: Attacked, count: number, plan: string): Promise<Member[]> =>
-  Promise.all(
-    Array.from({ length: count }, (_, i) =>
-      Member.create(program, env, `${plan}${i}@example.com`, plan),
-    ),
-  )
-
-interface Others {
-  /** Requests of others with another status than the expected one, and all of them. */
-  refused: number
-  count: number
-  /** Milliseconds, ascending. */
-  times: number[]
-}
-
-/** Makes calls one after the other until `isDone`. Each returns whether it succeeded. */
-async function callAll(calls: readonly (() => Promise<boolean>)[], isDone: () => boolean) {
-  const others: Others = { refused: 0, count: 0, times: [] }
-  while (!isDone()) {
-    for (const call of calls) {
-      const begun = performance.now()
-      const isFine = await call().catch(() => false)
-      others.times.push(performance.now() - begun)
-      others.count++
-      if (!isFine) others.refused++
-      await Bun.sleep(PAUSE_MS)
-    }
-  }
-  others.times.sort((a, b) => a - b)
-  return others
-}
-
-async function isOk(answer: Promise<Response>, status = 200): Promise<boolean> {
-  const response = await answer
-  await response.arrayBuffer()
-  return response.status === status
-}
-
-/** Runs the attack for `ms`, and meanwhile the calls of others and redirects. */
-async function besides(
-  attacked: Attacked,
-  ms: number,
-  { attack, calls }: { attack: (isDone: () => boolean) => Promise<unknown>; calls: Calls },
-): Promise<{ others: Others; figures: Figure[] }> {
-  let others: Others = { refused: 0, count: 0, times: [] }
-  const observed = await attacked.observe(async () => {
-    const end = performance.now() + ms
-    const isDone = () => performance.now() > end
-    const attacking = attack(isDone)
-    others = await callAll(calls, isDone)
-    await attacking
-  })
-  return {
-    others,
-    figures: [
-      structure(`requests of others that were refused`, others.refused, 0),
-      structure('redirects that failed', observed.failed, 0),
-      timing('slowest redirect', highest(observed.latencies), 50, 'ms'),
-    ],
-  }
-}
-
-type Calls = readonly (() => Promise<boolean>)[]
-
 export const unreadExports: Attack = {
   name: 'unread exports',
   about: 'eight exports of each of eight accounts that nobody reads, again and again',
@@ -349,25 +276,28 @@ export const logoChecks: Attack = {
 export const sources: Attack = {
   name: 'sources',
   about: 'redirects of 100 links, each with a new utm_source of 64 letters',
-  async run(program, { isShort }) {
+  async run(program) {
     await using attacked = await start(program)
     const { service, attacker, dataDir } = attacked
-    const count = isShort ? 3000 : 6000
+    const count = 6000
     const urls = JSON.stringify({ urls: longUrls(100, (i) => `${i}`) })
     const made = await attacked.post('/api/bulk-shorten', attacker, urls)
     const { results } = (await made.json()) as { results: { code: string }[] }
+    // Of a program, only its name is stored.
+    const headers = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Firefox/130.0' }
     let failed = 0
     for (let i = 0; i < count; i++) {
       const source = `${i}x`.padEnd(64, 'abcdefgh')
       const code = results[i % results.length]?.code
-      if (!(await isOk(service.fetch(`/${code}?utm_source=${source}`), 302))) failed++
+      const visit = service.fetch(`/${code}?utm_source=${source}`, { headers })
+      if (!(await isOk(visit, 302))) failed++
     }
     // Details are written every ten seconds, and at the end.
     await service.end('SIGTERM')
     using db = new Database(join(dataDir, 'hopcode.db'), { readonly: true })
     const sum = (sql: string) => db.query<{ sum: number }, []>(sql).get()?.sum ?? 0
     const bytes = sum('SELECT sum(length(parts)) AS sum FROM visits_by_day')
-    const hits = sum('SELECT sum(hits) AS sum FROM hits')
+    const hits = sum('SELECT sum(count) AS sum FROM hits')
     return [
       structure('redirects that failed', failed, 0),
       structure('hits that were not counted', count - hits, 0),
