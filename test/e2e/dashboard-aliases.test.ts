@@ -6,21 +6,22 @@ import { makeMember } from '../support/members.ts'
 /** Aliases on the page of a link. */
 
 const PATH = '/app/links/SPRING26'
+const SETTINGS = `${PATH}/settings`
 
 test('an account that may have aliases adds and removes them on the page of a link', async () => {
   await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
   const change = (fields: Record<string, string>) =>
-    free.post(`${PATH}/aliases`, fields, { from: PATH })
+    free.post(`${PATH}/aliases`, fields, { from: SETTINGS })
   const aliases = async () =>
     (await app.call('GET', '/api/links/SPRING26', { key: 'free' })).body.aliases
   for (const add of ['/spring-sale', 'http://hop.test/gr%C3%BC%C3%9Fe', '<i>&"']) {
     expect((await change({ add })).status).toBe(303)
   }
   expect(await aliases()).toEqual(['<i>&"', 'grüße', 'spring-sale'])
-  const { text } = await free.get(PATH)
-  expect(text).toContain('http://hop.test/&lt;i&gt;&amp;')
+  const { text } = await free.get(SETTINGS)
+  expect(text).toContain('hop.test/&lt;i&gt;&amp;')
   expect(text).not.toContain('<i>')
   const refused = await change({ add: 'app/links' })
   expect(refused.status).toBe(422)
@@ -34,7 +35,7 @@ test('changes in several tabs at once are all kept, up to the maximum', async ()
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
   const change = (fields: Record<string, string>) =>
-    free.post(`${PATH}/aliases`, fields, { from: PATH })
+    free.post(`${PATH}/aliases`, fields, { from: SETTINGS })
   const aliases = async () =>
     (await app.call('GET', '/api/links/SPRING26', { key: 'free' })).body.aliases as string[]
   const paths = Array.from({ length: 12 }, (_, n) => `path-${n}`)
@@ -81,7 +82,7 @@ test('a QR code of an alias contains its address', async () => {
   await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
-  expect((await free.get(PATH)).text).not.toContain('Address in the code')
+  expect((await free.get(`${PATH}/qr`)).text).not.toContain('Address in the code')
   await app.call('PATCH', '/api/links/SPRING26', {
     key: 'free',
     json: { aliases: ['Printed-Path', '2026/gr\u00fc\u00dfe & 100%'] },
@@ -99,7 +100,7 @@ test('a QR code of an alias contains its address', async () => {
   const address = await scanned('png', '2026/gr\u00fc\u00dfe & 100%')
   expect(address).toBe('http://hop.test/2026/gr%C3%BC%C3%9Fe%20%26%20100%25')
   expect((await app.call('GET', new URL(address).pathname)).status).toBe(302)
-  const { text } = await free.get(`${PATH}?alias=Printed-Path`)
+  const { text } = await free.get(`${PATH}/qr?alias=Printed-Path`)
   expect(text).toContain('Address in the code')
   expect(text).toMatch(/qr\.svg\?[^"]*alias=Printed-Path/)
   const image = await app.call('GET', '/api/qr/SPRING26')
@@ -111,7 +112,26 @@ test('the page of a member who may not have aliases does not offer them', async 
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
-  expect((await free.get(PATH)).text).not.toContain('New alias')
-  const refused = await free.post(`${PATH}/aliases`, { add: 'a-b' }, { from: PATH })
+  expect((await free.get(SETTINGS)).text).not.toContain('New address')
+  const refused = await free.post(`${PATH}/aliases`, { add: 'a-b' }, { from: SETTINGS })
   expect(refused.status).toBe(403)
+})
+
+test('the newest address is shown until another is chosen, on the page and in what is copied', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26')
+  const change = (fields: Record<string, string>) =>
+    free.post(`${PATH}/aliases`, fields, { from: SETTINGS })
+  const shown = async () =>
+    /id="short-url"\s+class="code" value="([^"]*)"/.exec((await free.get(PATH)).text)?.[1]
+  expect(await shown()).toBe('http://hop.test/SPRING26')
+  await change({ add: 'spring-sale' })
+  await change({ add: 'menü' })
+  expect(await shown()).toBe('http://hop.test/men%C3%BC')
+  expect((await change({ display: 'spring-sale' })).status).toBe(303)
+  expect(await shown()).toBe('http://hop.test/spring-sale')
+  expect((await change({ display: 'unknown' })).status).toBe(422)
+  await change({ remove: 'spring-sale' })
+  expect(await shown()).toBe('http://hop.test/men%C3%BC')
 })

@@ -105,7 +105,7 @@ test('every form that changes links, images or imports is charged to the write b
   const free = await makeMember(app, 'free@example.com')
   const { code } = await app.shorten('https://a.example/')
   for (let n = 1; n < WRITES_PER_MINUTE; n++) await app.shorten(`https://a.example/${n}`)
-  const ofLink = ['', '/properties', '/aliases', '/pause', '/delete', '/undo-delete']
+  const ofLink = ['/destination', '/properties', '/aliases', '/pause', '/delete', '/undo-delete']
   const paths = [
     ...[...ofLink, '/share', '/unshare'].map((path) => `/app/links/${code}${path}`),
     ...['', '/bulk', '/import', '/import/start'].map((path) => `/app/links${path}`),

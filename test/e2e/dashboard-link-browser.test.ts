@@ -11,11 +11,11 @@ const PATH = `/app/links/${CODE}`
 
 const { test, browser } = browserTests()
 
-async function open(app: TestApp, options: BrowserContextOptions = {}) {
+async function open(app: TestApp, options: BrowserContextOptions = {}, tab = '') {
   const free = await makeMember(app, 'free@example.com')
   await app.claim(CODE, 'https://www.example.com/a-long-path/'.repeat(3))
   const opened = await openAs(browser(), { app, visitor: free, options })
-  await opened.page.goto(app.url + PATH)
+  await opened.page.goto(app.url + PATH + tab)
   return opened
 }
 
@@ -34,20 +34,20 @@ async function tabTo(page: Page, selector: string): Promise<void> {
   throw new Error(`Tab does not reach ${selector}`)
 }
 
-test('the short URL, its actions, the QR code and the destination are on the first screen', async () => {
+test('address, actions, chart, QR code, destination and sources are on the first screen', async () => {
   await using app = await testApp()
   await using opened = await open(app, { viewport: { width: 1280, height: 800 } })
   const { page } = opened
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
-  const all = ['.link-short', '.link-actions', '.link-qr img', '.link-to', '#save-properties']
+  const all = ['.link-short', '.link-actions', '.link-qr img', '.destination', '#hits-section']
   for (const selector of all) {
     const box = await page.locator(selector).boundingBox()
     expect((box?.y ?? 9999) + (box?.height ?? 0), selector).toBeLessThan(800)
   }
-  await page.getByRole('button', { name: 'Copy short URL' }).click()
+  await page.getByRole('button', { name: 'Copy the short URL' }).click()
   await page.getByText('Copied.', { exact: true }).waitFor()
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`http://hop.test/${CODE}`)
-  expect(await page.getByRole('link', { name: 'Open' }).getAttribute('href')).toBe(
+  expect(await page.getByRole('link', { name: `hop.test/${CODE}` }).getAttribute('href')).toBe(
     `http://hop.test/${CODE}`,
   )
   expect(await page.locator('.button.primary').count()).toBe(1)
@@ -55,7 +55,7 @@ test('the short URL, its actions, the QR code and the destination are on the fir
 
 test('properties are saved in place, and a refused field is focused and keeps its text', async () => {
   await using app = await testApp()
-  await using opened = await open(app)
+  await using opened = await open(app, {}, '/settings')
   const { page, problems } = opened
   await page.getByLabel('Title').fill('Spring poster')
   await page.getByLabel('Tags').fill('print, poster')
@@ -69,8 +69,9 @@ test('properties are saved in place, and a refused field is focused and keeps it
   expect(await page.getByLabel('Title').inputValue()).toBe('Spring poster')
   await page.getByLabel('Expires').fill('2026-03-03T09:00')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText('The properties are saved.').waitFor()
+  await page.getByText('Saved.').waitFor()
   expect(await focusedId(page)).toBe('save-properties')
+  await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByText('Visitors get 404 until 2 Mar 2026, 10:00').waitFor()
   expect(await stored(app)).toMatchObject({
     title: 'Spring poster',
@@ -84,7 +85,7 @@ test('properties are saved in place, and a refused field is focused and keeps it
 
 test('the preview of the QR code follows the colors, and is downloaded and copied', async () => {
   await using app = await testApp()
-  await using opened = await open(app)
+  await using opened = await open(app, {}, '/qr')
   const { page, problems } = opened
   await page.clock.install()
   await page.reload()
@@ -106,7 +107,7 @@ test('the preview of the QR code follows the colors, and is downloaded and copie
 
 test('only the QR code and its short URL are printed', async () => {
   await using app = await testApp()
-  await using opened = await open(app)
+  await using opened = await open(app, {}, '/qr')
   const { page } = opened
   await page.emulateMedia({ media: 'print' })
   const frames = await page.evaluate(`[...document.querySelectorAll('body *')]
@@ -146,7 +147,7 @@ async function later(page: Page, notice: Locator): Promise<number> {
 
 test('a suggested tag is added to the earlier ones', async () => {
   await using app = await testApp()
-  await using opened = await open(app)
+  await using opened = await open(app, {}, '/settings')
   await patch(app, { tags: ['poster'] })
   const { page } = opened
   await page.reload()
@@ -162,10 +163,10 @@ test('without scripts the link is edited, paused, deleted and kept', async () =>
   await using app = await testApp()
   await using opened = await open(app, { javaScriptEnabled: false })
   const { page } = opened
-  await page.getByText('Edit the destination').click()
-  await page.getByLabel('Destination', { exact: true }).fill('example.com/summer')
+  await page.getByRole('link', { name: 'Edit' }).click()
+  await page.getByLabel('Long URL').fill('example.com/summer')
   await page.getByRole('button', { name: 'Change the destination' }).click()
-  await page.getByText('The destination is changed.').waitFor()
+  await page.getByText('Saved. It takes effect immediately').waitFor()
   await page.getByLabel('Title').fill('Summer')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByRole('heading', { name: 'Summer' }).waitFor()
@@ -205,16 +206,19 @@ test('the keyboard reaches the menu and Save, in every theme and width nothing i
   expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Pause')
   await page.keyboard.press('Escape')
   expect(await page.locator('#link-menu').isVisible()).toBe(false)
+  await page.getByRole('link', { name: 'Settings', exact: true }).click()
   await tabTo(page, '#save-properties')
   const faults: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.getByText('Edit the destination').click()
-    faults.push(...(await violations(page)))
-    for (const width of [320, 390, 768, 1920]) {
-      await page.setViewportSize({ width, height: 900 })
-      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
-      if (wide > width) faults.push(`${wide} pixels wide in a window of ${width}`)
+    for (const tab of ['', '/qr', '/settings']) {
+      await page.goto(app.url + PATH + tab)
+      faults.push(...(await violations(page)))
+      for (const width of [320, 390, 768, 1920]) {
+        await page.setViewportSize({ width, height: 900 })
+        const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+        if (wide > width) faults.push(`${tab}: ${wide} pixels wide in a window of ${width}`)
+      }
     }
   }
   expect([...faults, ...problems]).toEqual([])

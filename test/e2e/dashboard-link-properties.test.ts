@@ -11,7 +11,8 @@ import { sharedApp } from '../support/shared.ts'
 /** The properties of a link in the form of its page. */
 
 const CODE = 'SPRING26'
-const PATH = `/app/links/${CODE}`
+const OVERVIEW = `/app/links/${CODE}`
+const PATH = `${OVERVIEW}/settings`
 const BERLIN = 'Europe/Berlin'
 
 async function freeWithLink(app: TestApp, { zone = 'UTC' } = {}): Promise<Visitor> {
@@ -25,7 +26,7 @@ async function freeWithLink(app: TestApp, { zone = 'UTC' } = {}): Promise<Visito
 
 /** The fields of the form as a browser would send them, unchanged. */
 function fieldsOf({ text }: Seen): Record<string, string> {
-  const form = /<form[^>]*id="properties"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
+  const form = /<section[^>]*id="properties"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
   const fields: Record<string, string> = {}
   for (const [tag] of form.matchAll(/<input[^>]*>/g)) {
     const name = /name="(\w+)"/.exec(tag)?.[1] ?? ''
@@ -46,7 +47,7 @@ async function save(
   { page, headers = {} }: { page?: Seen; headers?: Record<string, string> } = {},
 ): Promise<Seen> {
   const fields = { ...fieldsOf(page ?? (await visitor.get(PATH))), ...changed }
-  return visitor.post(`${PATH}/properties`, fields, { from: PATH, headers })
+  return visitor.post(`${OVERVIEW}/properties`, fields, { from: PATH, headers })
 }
 
 const stored = async (app: TestApp) =>
@@ -96,11 +97,13 @@ test.each([
   await using app = await testApp()
   const free = await freeWithLink(app)
   for (const [name, text] of Object.entries(ALL)) {
-    expect((await save(free, { [name]: text }, { headers })).location).toBe(`${PATH}?done=saved`)
+    expect((await save(free, { [name]: text }, { headers })).location).toBe(
+      `${PATH}?done=properties#properties`,
+    )
   }
   expect(await stored(app)).toMatchObject(STORED)
-  const page = await free.get(`${PATH}?done=saved`)
-  expect(page.notices).toEqual(['status'])
+  const page = await free.get(`${PATH}?done=properties`)
+  expect(page.text).toMatch(/role="status">Saved/)
   expect(page.text).toContain('Spring &amp; “summer” &lt;poster&gt;</h1>')
   expect(page.text).toMatch(/<details open>\s*<summary>Rules/)
   await save(free, {}, { page, headers })
@@ -135,7 +138,9 @@ test('a time keeps its seconds, and a form its time zone, until the field is cha
   await save(free, { title: 'Poster' })
   expect(await stored(app)).toMatchObject({ expires_at, title: 'Poster' })
   const page = await free.get(PATH)
-  expect(page.text).toContain('until 25 Oct 2026, 02:30 (Europe/Berlin, UTC+01:00)')
+  expect((await free.get(OVERVIEW)).text).toContain(
+    'until 25 Oct 2026, 02:30 (Europe/Berlin, UTC+01:00)',
+  )
   await free.post('/app/account/time-zone', { zone: 'UTC' }, { from: '/app/account' })
   await save(free, { expires_at: '2026-03-02T21:00' }, { page })
   expect((await stored(app)).expires_at).toBe('2026-03-02T20:00:00.000Z')
@@ -280,7 +285,9 @@ test('the page says in one sentence what visitors get', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app, { zone: BERLIN })
   const sentence = async () =>
-    /<p>(Visitors [\s\S]*?)<\/p>/.exec((await free.get(PATH)).text)?.[1]?.replace(/<[^>]*>/g, '')
+    /<p class="hint">(Visitors [\s\S]*?)<\/p>/
+      .exec((await free.get(OVERVIEW)).text)?.[1]
+      ?.replace(/<[^>]*>/g, '')
   const visit = async () => (await app.call('GET', `/${CODE}`)).status
   expect(await sentence()).toBe('Visitors are redirected to the destination.')
   await save(free, { expires_at: '2026-03-01T13:20', max_hits: '2' })
@@ -301,9 +308,9 @@ test('the page says in one sentence what visitors get', async () => {
     'Visitors are redirected to https://example.com/over since 1 Mar 2026, 13:20 (Europe/Berlin).',
   )
   expect(await visit()).toBe(302)
-  await free.post(`${PATH}/delete`, {}, { from: PATH })
+  await free.post(`${OVERVIEW}/delete`, {}, { from: OVERVIEW })
   expect(await sentence()).toBe('Visitors get 404, because the link is deleted.')
-  await free.post(`${PATH}/undo-delete`, {}, { from: PATH })
+  await free.post(`${OVERVIEW}/undo-delete`, {}, { from: OVERVIEW })
   expect(await sentence()).toContain('since 1 Mar 2026')
 })
 

@@ -8,6 +8,8 @@ import { sharedApp } from '../support/shared.ts'
 /** The page of one link: its destination, its hits, its QR code, its end. */
 
 const pathOf = (code: string) => `/app/links/${code}`
+const destinationOf = (code: string) => `${pathOf(code)}/destination`
+const SETTINGS = `${pathOf('SPRING26')}/settings`
 
 async function freeWithLink(app: TestApp, code = 'SPRING26') {
   const free = await makeMember(app, 'free@example.com')
@@ -34,10 +36,10 @@ test('another account’s code, an unknown one and nonsense are one and the same
   const ann = await makeMember(app, 'ann@example.com')
   await app.claim('SPRING26', 'https://example.com/', 'pro')
   const token = (await ann.get('/app/links')).csrf
-  const files = ['/hits.csv', '/visits', '/visits.csv', '/qr.png', '/qr.svg']
+  const files = ['/qr', '/settings', '/hits.csv', '/visits', '/visits.csv', '/qr.png', '/qr.svg']
   const paths = ['', '?range=24h', '/delete', ...files]
-  const changes = ['/properties', '/aliases', '/pause', '/share', '/unshare']
-  const forms = ['', '/delete', '/undo-delete', ...changes]
+  const changes = ['/destination', '/properties', '/aliases', '/pause', '/share', '/unshare']
+  const forms = ['/delete', '/undo-delete', ...changes]
   const see = async (code: string) => {
     const seen = [await ann.get(`/app/analytics/${code}`, { 'hx-request': 'true' })]
     for (const path of paths) seen.push(await ann.get(pathOf(code) + path))
@@ -62,10 +64,10 @@ test('the destination is changed without the passcode, and counts from the next 
   await using app = await testApp()
   const free = await freeWithLink(app)
   const url = 'https://example.com/summer'
-  const seen = await free.post(pathOf('SPRING26'), { url })
-  expect(seen.location).toBe('/app/links/SPRING26?done=changed')
+  const seen = await free.post(destinationOf('SPRING26'), { url }, { from: SETTINGS })
+  expect(seen.location).toBe(`${SETTINGS}?done=destination#destination`)
   expect((await app.call('GET', '/SPRING26')).headers.get('location')).toBe(url)
-  expect((await free.get(seen.location ?? '')).notices).toEqual(['status'])
+  expect((await free.get(seen.location ?? '')).text).toMatch(/role="status">Saved/)
 })
 
 const refused = [
@@ -79,7 +81,11 @@ test.each(refused)(
   'a change to ($url) is refused beside its field, and changes nothing',
   async (sent) => {
     const { app, free } = await unchanged()
-    const { status, text } = await free.post(pathOf('SPRING26'), { url: sent.url })
+    const { status, text } = await free.post(
+      destinationOf('SPRING26'),
+      { url: sent.url },
+      { from: SETTINGS },
+    )
     expect(status).toBe(422)
     expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${sent.error}`))
     expect(text).toContain(`value="${sent.url}"`)
@@ -92,23 +98,19 @@ test('a reserved code says that it has no destination, and its first one makes i
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   await app.reserve('SPRING26')
-  const { text } = await free.get(pathOf('SPRING26'))
+  const { text } = await free.get(SETTINGS)
   expect(text).toContain('>Set the destination</button>')
-  await free.post(pathOf('SPRING26'), { url: 'https://example.com/' })
+  const url = 'https://example.com/'
+  await free.post(destinationOf('SPRING26'), { url }, { from: SETTINGS })
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-  expect((await free.get(pathOf('SPRING26'))).text).toContain('>Change the destination</button>')
+  expect((await free.get(SETTINGS)).text).toContain('>Change the destination</button>')
 })
 
 test('the destination is edited without scripts, and https:// is added', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
-  const details = async (query: string) =>
-    /class="row link-to">[\s\S]*?<details([^>]*)>/.exec(
-      (await free.get(`${pathOf('SPRING26')}${query}`)).text,
-    )?.[1]
-  expect(await details('')).not.toContain('open')
-  expect(await details('?edit=url')).toContain('open')
-  await free.post(pathOf('SPRING26'), { url: 'example.com/autumn' })
+  const url = 'example.com/autumn'
+  await free.post(destinationOf('SPRING26'), { url }, { from: SETTINGS })
   const { headers } = await app.call('GET', '/SPRING26')
   expect(headers.get('location')).toBe('https://example.com/autumn')
 })
@@ -171,7 +173,9 @@ test('a form of another site changes and deletes nothing', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
   const headers = { 'sec-fetch-site': 'cross-site' }
-  const paths = ['', '/properties', '/pause', '/delete'].map((path) => pathOf('SPRING26') + path)
+  const paths = ['/destination', '/properties', '/pause', '/delete'].map(
+    (path) => pathOf('SPRING26') + path,
+  )
   for (const path of ['/app/links', ...paths]) {
     const sent = { url: 'https://evil.example/', paused: '1' }
     const from = pathOf('SPRING26')
@@ -224,7 +228,7 @@ test('previews are charged to nobody’s read budget, and to no write budget', a
 test('colors that cameras may not tell apart get a warning, and the preview has them', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
-  const see = (query: string) => free.get(`${pathOf('SPRING26')}${query}`)
+  const see = (query: string) => free.get(`${pathOf('SPRING26')}/qr${query}`)
   expect((await see('')).text).not.toContain('cameras')
   expect((await see('?dark=%23888888&light=%23aaaaaa')).text).toContain('too similar')
   expect((await see('?dark=%23ffffff&light=%23000000')).text).toContain(

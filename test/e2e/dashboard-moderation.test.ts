@@ -77,8 +77,12 @@ test('an account sees on its pages that a link is disabled, and why; its update 
   for (const seen of [await member.get(`/app/links/${code}`), await member.get('/app/links')]) {
     expect(seen.text).toContain('Reported &amp; checked')
   }
-  const changed = await member.post(`/app/links/${code}`, { url: 'https://harmless.example/' })
-  expect(changed.location).toContain('done=changed')
+  const changed = await member.post(
+    `/app/links/${code}/destination`,
+    { url: 'https://harmless.example/' },
+    { from: `/app/links/${code}/settings` },
+  )
+  expect(changed.location).toContain('done=destination')
   expect(await statusOf(app, code)).toBe(410)
   await member.post(`/app/links/${code}/delete`, {})
   expect(await statusOf(app, code)).toBe(410)

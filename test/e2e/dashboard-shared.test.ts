@@ -93,7 +93,7 @@ test('an address ends with the next one, when the page is switched off, and with
   expect((await guest.get(address)).status).toBe(404)
   expect((await guest.get(next)).status).toBe(200)
   const off = await owner.post(`${path}/unshare`, {}, { from: path })
-  expect(off.location).toBe(`${path}?done=unshared`)
+  expect(off.location).toBe(`${path}/settings?done=unshared#public`)
   expect((await guest.get(next)).status).toBe(404)
   const again = await owner.post(`${path}/share`, {}, { from: path })
   const [, last = ''] = /(\/app\/shared\/[\w-]{22})"/.exec(again.text) ?? []

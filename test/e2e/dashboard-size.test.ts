@@ -66,7 +66,7 @@ test('a destination in the list is cut, and the page of its link has all of it',
   const { text } = await free.get(LINKS)
   expect(text).toMatch(/<span class="destination"><b>x\.example<\/b>\/a{150,200}…<\/span>/)
   expect(text).not.toContain(url)
-  expect((await free.get(`${LINKS}/${code}`)).text.split(url)).toHaveLength(2)
+  expect((await free.get(`${LINKS}/${code}/settings`)).text.split(url)).toHaveLength(2)
 })
 
 test('a destination is never cut before the end of its host', async () => {
@@ -89,7 +89,7 @@ test('what a refused form sends back stays small', async () => {
     for (const [path, fields] of [
       [LINKS, { url: text }],
       [LINKS, { code: text, url: text }],
-      [`${LINKS}/${code}`, { url: text }],
+      [`${LINKS}/${code}/destination`, { url: text }],
       [`${LINKS}/bulk`, { urls: text }],
     ] as const) {
       const seen = await free.post(path, fields, { from: LINKS })

@@ -148,8 +148,10 @@ test('the pages of links are accessible and fit every width, full of them', asyn
   for (const path of [
     'links?sort=hits',
     'links/SPRING26',
+    'links/SPRING26/settings',
     `links/${LONGEST_CODE}`,
-    `links/${LONGEST_CODE}?dark=%23ffffff`,
+    `links/${LONGEST_CODE}/qr?dark=%23ffffff`,
+    `links/${LONGEST_CODE}/settings`,
     `links/${LONGEST_CODE}/delete`,
   ]) {
     await page.goto(`${app.url}/app/${path}`)

@@ -64,12 +64,11 @@ export const analyticsPages = signedInPages({
   },
 })
 
-/** The hits of a link over time, for the link's page, which accepts the range in its query. */
-export async function linkHitsSection(context: PageContext): Promise<Html> {
+/** Hits and visitors of a link, for its page, which accepts the range in its query. */
+export async function linkSections(context: PageContext): Promise<{ hits: Html; visitors: Html }> {
   const hits = linkHits(context)
   const chart = await readChart(context, hits)
-  return html`${hitSection(hits, chart)}
-    ${visitPanels(context.deps, hits, chart)}`
+  return { hits: hitSection(hits, chart), visitors: visitPanels(context.deps, hits, chart) }
 }
 
 /** The element of a link's page whose number is refreshed with its chart. */

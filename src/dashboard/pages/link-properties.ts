@@ -129,10 +129,12 @@ export async function saveProperties(context: PageContext, link: Link): Promise<
   }
 }
 
+/** `done`: the confirmation of the last change. */
 export async function propertiesForm(
   context: PageContext,
   link: Link,
   properties: LinkProperties,
+  done: Html | false,
 ): Promise<Html> {
   const { deps, user, form, refusal } = context
   const isRefused = refusal && SETTABLE_PROPERTIES.some(({ name }) => form.has(name))
@@ -150,20 +152,23 @@ export async function propertiesForm(
     `was_${property.name}`,
     isRefused ? (sentText(form, property, 'was_') ?? '') : fingerprint(stored[property.name]),
   ])
-  return parts.card(
-    'Properties',
-    parts.form(
+  return html`<section class="card" id="properties">
+    <h2>Properties</h2>
+    ${parts.form(
       user,
       action,
       [
         parts.hiddenFields({ ...Object.fromEntries(before), zone }),
         aboutFields(texts, errors, await offeredTags(deps, user.account)),
         ruleFields(texts, errors, zone),
-        parts.button('Save', link.url === null ? 'plain' : 'primary', { id: 'save-properties' }),
+        html`<div class="row">
+          ${parts.button('Save', link.url === null ? 'plain' : 'primary', { id: 'save-properties' })}
+          ${done}
+        </div>`,
       ],
-      { id: 'properties', ...replacesMain(action) },
-    ),
-  )
+      replacesMain(action),
+    )}
+  </section>`
 }
 
 const textOfEach = (textOf: (property: SettableProperty) => string): Texts =>

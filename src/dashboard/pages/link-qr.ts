@@ -55,13 +55,14 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
   // Otherwise the preview would be empty if the logo was removed meanwhile.
   const shown = { ...choice.options, logo: choice.options.logo && hasLogo }
   const path = linkPath(code)
+  const page = `${path}/qr`
   return html`
     <section class="card" id="qr">
       <h2>QR code</h2>
-      ${presetLinks(qrStore.listPresets(accountId), path)}
+      ${presetLinks(qrStore.listPresets(accountId), page)}
       <div class="qr-side">
         ${preview(deps, link, alias, shown)}
-        <form method="get" action="${path}" class="form" hx-get="${path}"
+        <form method="get" action="${page}" class="form" hx-get="${page}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
           hx-select="#qr-preview" hx-swap="outerHTML">
           ${addressField(deps, link, alias)}${qrFields(choice, hasLogo)}

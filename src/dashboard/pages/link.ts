@@ -1,44 +1,38 @@
-import { parseWith } from '../../http/body.ts'
-import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import { ALIASES_MAX, decodePath } from '../../links/aliases.ts'
+import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import type { Link } from '../../links/link.ts'
-import { changeLink, changeProperties } from '../../links/properties.ts'
+import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
-import { AliasPath, ShortenBody } from '../../links/schema.ts'
-import { updateOwnedLink } from '../../links/update.ts'
-import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
-import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { typed } from '../ui/form.ts'
 import { icon } from '../ui/icons.ts'
 import { confirmPage, page } from '../ui/layout.ts'
-import { badge, bare, destination, linkPath, qrPicture, replacesMain } from '../ui/link-parts.ts'
+import { addressText, badge, destination, linkPath, qrPicture } from '../ui/link-parts.ts'
 import { badgesOf, type LinkState, tagPath } from '../ui/link-table.ts'
 import { exactTime, longTime } from '../ui/local-time.ts'
-import { HIT_COUNT_ID, linkHitsSection } from './analytics.ts'
-import { propertiesForm, saveProperties } from './link-properties.ts'
+import { HIT_COUNT_ID, linkSections } from './analytics.ts'
 import { qrCard } from './link-qr.ts'
-import { sharingCard } from './shared.ts'
+import { SETTINGS_FORMS, settingsCards } from './link-settings.ts'
 
-/** One link: its short URL, destination, properties, hits, QR code and deletion. */
+/** One link: its numbers, its QR code and its settings, each on a page of its own. */
 export const linkPages = signedInPages({
-  'GET /app/links/:code': linkPage,
-  'POST /app/links/:code': linkForm('changed', async ({ deps, user, form }, { code }) => {
-    await atField('url', () => {
-      const { url } = parseWith(ShortenBody, { url: withScheme(form.text('url')) })
-      return updateOwnedLink(deps, user.account, { code, url })
-    })
-  }),
-  'POST /app/links/:code/properties': linkForm('saved', saveProperties),
-  'POST /app/links/:code/aliases': linkForm('aliases', saveAliases),
+  'GET /app/links/:code': (context) => linkPage(context, 'overview'),
+  'GET /app/links/:code/qr': (context) => linkPage(context, 'qr'),
+  'GET /app/links/:code/settings': (context) => linkPage(context, 'settings'),
+  ...Object.fromEntries(
+    Object.entries(SETTINGS_FORMS).map(([name, { change, card }]) => [
+      `POST /app/links/:code/${name}`,
+      linkForm('settings', change, () => `/settings?done=${name}#${card}`),
+    ]),
+  ),
   'POST /app/links/:code/pause': (context) => {
     const paused = context.form.text('paused') === '1'
-    return linkForm(paused ? 'paused' : 'resumed', ({ deps, user }, { code }) =>
-      changeProperties(deps, user.account, [code], { paused }),
+    return linkForm(
+      'overview',
+      ({ deps, user }, { code }) => changeProperties(deps, user.account, [code], { paused }),
+      () => `?done=${paused ? 'paused' : 'resumed'}`,
     )(context)
   },
   'GET /app/links/:code/delete': deletePage,
@@ -49,63 +43,85 @@ export const linkPages = signedInPages({
     await scheduleDeletion(deps, user.account, [code])
     return `/app/links?done=deleted&undo=${code}`
   }),
-  'POST /app/links/:code/undo-delete': linkForm('kept', ({ deps, user }, { code }) =>
-    undoDeletion(deps, user.account, [code]),
+  'POST /app/links/:code/undo-delete': linkForm(
+    'overview',
+    ({ deps, user }, { code }) => undoDeletion(deps, user.account, [code]),
+    () => '?done=kept',
   ),
 })
 
-/** A form that changes a link of the account, and then shows its page. */
+type Tab = 'overview' | 'qr' | 'settings'
+
+/** A form that changes a link of the account. `next`: the end of the path of the page after it. */
 function linkForm(
-  done: keyof typeof DONE,
+  tab: Tab,
   change: (context: PageContext, link: Link) => Promise<unknown>,
+  next: () => string,
 ): PageFunction {
-  return formAction(linkPage, async (context) => {
-    const link = ownLink(context)
-    spendWrite(context)
-    await change(context, link)
-    return `${linkPath(link.code)}?done=${done}`
-  })
+  return formAction(
+    (context) => linkPage(context, tab),
+    async (context) => {
+      const link = ownLink(context)
+      spendWrite(context)
+      await change(context, link)
+      return linkPath(link.code) + next()
+    },
+  )
 }
 
 const DONE = {
-  changed:
-    'The destination is changed. It takes effect immediately, also for QR codes already printed.',
-  saved: 'The properties are saved. They take effect immediately.',
-  aliases: 'The aliases are saved. They take effect immediately.',
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   kept: 'The link is not deleted.',
-  unshared: 'The public page is off. Its address no longer works.',
 }
 
-async function linkPage(context: PageContext): Promise<Response> {
-  const { deps, user, query } = context
+const TABS: readonly { tab: Tab; label: string; path: string }[] = [
+  { tab: 'overview', label: 'Overview', path: '' },
+  { tab: 'qr', label: 'QR code', path: '/qr' },
+  { tab: 'settings', label: 'Settings', path: '/settings' },
+]
+
+async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
+  const { deps, user } = context
   const link = ownLink(context)
   const properties = deps.properties.propertiesOf(link.id)
-  const { zone } = user
   const disabled = deps.moderation.reads.find(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
-  const state = { link: counted, properties, zone, disabled, now: deps.clock() }
+  const state = { link: counted, properties, zone: user.zone, disabled, now: deps.clock() }
+  const path = linkPath(link.code)
+  const tabs = TABS.map((one) => {
+    const all = { href: path + one.path, 'aria-current': one.tab === tab ? 'page' : undefined }
+    return html`<li><a ${attributes(all)}>${one.label}</a></li>`
+  })
   return page(context, {
-    title: properties.title ?? link.code,
+    title: properties.title ?? addressText(deps.addresses, link),
     back: { href: '/app/links', label: 'All links' },
-    heading: html``,
+    heading: html`${linkHead(context, state)}
+      <nav class="tabs" aria-label="Pages of this link"><ul>${tabs}</ul></nav>`,
     messages: DONE,
     main: html`
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, state)}
-      <section class="card link-head">
-        ${linkNames(context, state)}
-        ${smallQr(link.code)}
-        ${destinationPart(context, link)}
-        ${factsLine(deps, state)}
-      </section>
-      ${await propertiesForm(context, link, properties)}
-      ${aliasCard(context, link)}
-      ${await linkHitsSection(context)}
-      ${qrCard(deps, link, query)}
-      ${sharingCard(context, link)}`,
+      ${await contentOf(context, tab, state)}`,
   })
+}
+
+async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Promise<Value> {
+  const { deps, query } = context
+  const { link, properties } = state
+  if (tab === 'qr') return qrCard(deps, link, query)
+  if (tab === 'settings') return settingsCards(context, link, properties)
+  const { hits, visitors } = await linkSections(context)
+  return html`
+    <div class="link-overview">
+      ${hits}
+      <aside class="card" aria-label="QR code and destination">
+        <a class="link-qr" href="${linkPath(link.code)}/qr"
+          title="QR code options and downloads">${qrPicture(link.code, { size: 160 })}</a>
+        ${factsPart(deps, state)}
+      </aside>
+    </div>
+    ${visitors}`
 }
 
 function deletionNotice(
@@ -136,17 +152,20 @@ function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Htm
   return parts.notice('bad', html`<p>${reason}</p>`)
 }
 
-function factsLine(deps: DashboardDeps, state: ZonedState): Html {
+/** What visitors get, the destination, and facts about the link. */
+function factsPart(deps: DashboardDeps, state: ZonedState): Html {
   const { link, disabled, properties } = state
+  const path = linkPath(link.code)
   const isStopped = disabled !== undefined || isBlocked(deps, link.url)
   const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
   const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })
   return html`<div class="link-facts">
-    ${!isStopped && html`<p>${answer}</p>`}
+    ${link.url !== null && destination(link.url, `${path}/settings#field-url`)}
+    ${!isStopped && html`<p class="hint">${answer}</p>`}
     ${parts.facts([
       ['Hits', html`<span id="${HIT_COUNT_ID}">${parts.count(link.hitCount)}</span>`],
+      ['Code', html`<span class="code">${link.code}</span>`],
       ['Created', parts.time(link.createdAt)],
-      ['Passcode', 'shown once, for the API only'],
     ])}
   </div>`
 }
@@ -173,28 +192,31 @@ function deletePage(context: PageContext): Response {
   })
 }
 
-/** The head of a link's page: names, actions, the QR code, the destination. */
-
-/** The title, the short URL and its actions. Without a title, the heading is for screen readers. */
-function linkNames({ deps, user }: PageContext, state: LinkState): Html {
+/** The title, the displayed address, the state, and what one does most often with a link. */
+function linkHead({ deps, user }: PageContext, state: LinkState): Html {
   const { link, properties } = state
-  const shortUrl = deps.addresses.short(link)
-  const heading = attributes({ class: properties.title === null && 'visually-hidden' })
-  const host = bare(shortUrl).slice(0, -link.code.length - 1)
+  const address = deps.addresses.display(link)
+  const shown = addressText(deps.addresses, link)
+  const path = linkPath(link.code)
+  const tags = properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)
   return html`
-    <div class="row link-names">
-      <h1 ${heading}>${properties.title ?? link.code}</h1>${badgesOf(state).map(badge)}
-      ${properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)}
-    </div>
-    <p class="link-short"><data id="short-url" class="code"
-      value="${shortUrl}">${host}/<wbr>${link.code}</data></p>
-    <div class="row link-actions">
-      <button type="button" class="button plain" hidden data-copy="short-url"
-        aria-label="Copy short URL">${icon('copy')} Copy</button>
-      <a class="button plain" target="_blank" rel="noopener noreferrer"
-        href="${shortUrl}">${icon('external-link')} Open</a>
-      ${menu(user, link, properties)}
-    </div>`
+    <header class="link-head">
+      <div>
+        <h1>${properties.title ?? shown}</h1>
+        <p class="row link-short">
+          <a href="${address}" target="_blank" rel="noopener noreferrer"><data id="short-url"
+            class="code" value="${address}">${shown}</data></a>
+          ${badgesOf(state).map(badge)} ${tags}
+        </p>
+      </div>
+      <div class="row link-actions">
+        <button type="button" class="button primary" hidden data-copy="short-url"
+          aria-label="Copy the short URL">${icon('copy')} Copy</button>
+        <a class="button plain" href="${path}/qr">${icon('qr-code')} QR</a>
+        <a class="button plain" href="${path}/settings">${icon('pencil')} Edit</a>
+        ${menu(user, link, properties)}
+      </div>
+    </header>`
 }
 
 /** The browser opens and closes it, also without scripts. */
@@ -212,46 +234,6 @@ function menu(user: CurrentUser, { code }: Link, properties: LinkProperties): Ht
         html`<button class="menu-item">${icon(iconName)} ${label}</button>`,
       ])}
       <a class="menu-item" href="${path}/delete">${icon('trash-2')} Delete…</a>
-    </div>`
-}
-
-/** Links to the options and downloads below. */
-const smallQr = (code: string): Html =>
-  html`<a class="link-qr" href="#qr"
-    title="QR code options and downloads">${qrPicture(code, { size: 160 })}</a>`
-
-/** The destination, and the form that changes it. */
-function destinationPart(context: PageContext, link: Link): Html {
-  const { user, query, form: sent, refusal } = context
-  const url = typed(context, 'url', link.url ?? '')
-  const path = linkPath(link.code)
-  const isFirst = link.url === null
-  const isOpen = query.edit === 'url' || (refusal !== undefined && sent.has('url'))
-  const label = isFirst ? 'Set the destination' : 'Change the destination'
-  const form = parts.form(
-    user,
-    path,
-    [
-      parts.urlField({
-        ...url,
-        label: 'Destination',
-        required: true,
-        hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
-        extra: { autofocus: url.error !== undefined },
-      }),
-      parts.button(label, isFirst ? 'primary' : 'plain'),
-    ],
-    replacesMain(path),
-  )
-  if (link.url === null) return html`<div class="row link-to">${form}</div>`
-  return html`
-    <div class="row link-to">
-      ${destination(link.url, `${path}?edit=url#field-url`)}
-      <details ${attributes({ open: isOpen })}>
-        <summary>Edit
-          <span class="visually-hidden">the destination</span></summary>
-        ${form}
-      </details>
     </div>`
 }
 
@@ -286,56 +268,4 @@ function visitorsGet({ link, properties, zone, now }: ZonedState): Html {
     left !== undefined && ` for ${left === 1 ? '1 more hit' : `${parts.count(left)} more hits`}`,
   ]
   return html`Visitors are redirected to the destination${ends.filter(Boolean).join(', and')}.`
-}
-
-/** Adds the alias in `add`, or removes the one in `remove`. Throws the refusals of the API. */
-async function saveAliases(context: PageContext, { code }: Link): Promise<void> {
-  const { deps, user, form } = context
-  const added = form.text('add')
-  const aliases = { add: added === '' ? [] : [pathOf(deps, added)], remove: [form.text('remove')] }
-  await changeLink(deps, user.account, code, { aliases })
-}
-
-/** A path, or the whole short URL that is printed somewhere. */
-function pathOf({ baseUrl }: DashboardDeps, typed: string): string {
-  const path = typed.startsWith(`${baseUrl}/`) ? typed.slice(baseUrl.length) : typed
-  const decoded = path === typed ? path : (decodePath(path) ?? path)
-  return parseWith(AliasPath, decoded.replace(/^\//, ''))
-}
-
-/** Absent for an account that cannot have aliases. */
-function aliasCard(context: PageContext, link: Link): Html | false {
-  const { deps, user } = context
-  const { aliases, aliasRules, baseUrl } = deps
-  const paths = aliases.ofLink(link.id)
-  const mayAdd = aliasRules.mayAdd(user.account.id)
-  if (paths.length === 0 && !mayAdd) return false
-  const action = `${linkPath(link.code)}/aliases`
-  return parts.card(
-    'Aliases',
-    html`<p class="hint">Further addresses that lead here, for example printed ones of another
-        service. Letter case matters.</p>
-      ${paths.map(
-        (path) => html`<div class="row">
-          <code>${baseUrl}/${visible(path)}</code>
-          ${parts.buttonForm(user, action, 'Remove', {
-            values: { remove: path },
-            title: `Remove ${path}`,
-          })}
-        </div>`,
-      )}
-      ${
-        mayAdd &&
-        paths.length < ALIASES_MAX &&
-        parts.form(user, action, [
-          parts.field({
-            ...typed(context, 'add'),
-            label: 'New alias',
-            autocomplete: 'off',
-            extra: { maxlength: 1000, placeholder: 'spring-sale', spellcheck: 'false' },
-          }),
-          parts.button('Add', 'plain'),
-        ])
-      }`,
-  )
 }

@@ -29,7 +29,7 @@ export const sharingPages = signedInPages({
     const { id, code } = ownLink(context)
     spendWrite(context)
     await context.deps.data.sharedPages.unshare({ linkId: id })
-    return seeOther(`${linkPath(code)}?done=unshared`)
+    return seeOther(`${linkPath(code)}/settings?done=unshared#public`)
   },
 })
 
@@ -58,7 +58,7 @@ async function share(context: PageContext): Promise<Response> {
   const path = linkPath(code)
   return page(context, {
     title: 'Public page',
-    back: { href: path, label: code },
+    back: { href: `${path}/settings#public`, label: 'Settings' },
     main: html`<div class="card">
       <p>Everybody with this address sees the hits and visitors of ${code}, and nothing else.</p>
       ${parts.secretOnce('Address of the public page', `${deps.baseUrl}/app/shared/${token}`)}
@@ -67,7 +67,7 @@ async function share(context: PageContext): Promise<Response> {
 }
 
 /** On the page of a link. */
-export function sharingCard({ deps, user }: PageContext, link: Link): Html {
+export function sharingCard({ deps, user, query }: PageContext, link: Link): Html {
   const path = linkPath(link.code)
   const shared = deps.data.sharedPages.findByLink(link.id)
   const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
@@ -75,7 +75,7 @@ export function sharingCard({ deps, user }: PageContext, link: Link): Html {
   const on = html`<p>The page is on${
     shared?.showsUrl === 1 && ', with the destination'
   }. A new address replaces the present one.</p>`
-  return parts.card('Public page', [
+  return html`<section class="card" id="public"><h2>Public page</h2>${[
     shared ? on : off,
     parts.form(user, `${path}/share`, [
       parts.checkbox({
@@ -86,7 +86,9 @@ export function sharingCard({ deps, user }: PageContext, link: Link): Html {
       parts.button(shared ? 'New address' : 'Create the page', 'plain'),
     ]),
     shared && parts.buttonForm(user, `${path}/unshare`, 'Switch it off'),
-  ])
+    query.done === 'unshared' &&
+      html`<p class="done" role="status">The page is off. Its address no longer works.</p>`,
+  ]}</section>`
 }
 
 /** After this time, details of a day have been written. */

@@ -7,6 +7,7 @@ import logOut from 'lucide-static/icons/log-out.svg' with { type: 'text' }
 import monitor from 'lucide-static/icons/monitor.svg' with { type: 'text' }
 import moon from 'lucide-static/icons/moon.svg' with { type: 'text' }
 import pause from 'lucide-static/icons/pause.svg' with { type: 'text' }
+import pencil from 'lucide-static/icons/pencil.svg' with { type: 'text' }
 import play from 'lucide-static/icons/play.svg' with { type: 'text' }
 import qrCode from 'lucide-static/icons/qr-code.svg' with { type: 'text' }
 import shield from 'lucide-static/icons/shield.svg' with { type: 'text' }
@@ -27,6 +28,7 @@ const FILES = {
   monitor,
   moon,
   pause,
+  pencil,
   play,
   'qr-code': qrCode,
   shield,

@@ -1,5 +1,6 @@
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
+import type { Link, PublicUrls } from '../../links/link.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { sparkline } from './chart.ts'
@@ -31,6 +32,13 @@ export function shortUrl(url: string, { id, href }: { id: string; href: string }
 
 /** Without the scheme. */
 export const bare = (url: string) => url.replace(/^https?:\/\//, '')
+
+/** An address of a link as people read it: without the scheme, in Unicode. Default: the shown one. */
+export const addressText = (
+  addresses: PublicUrls,
+  link: Link,
+  path: string = link.alias ?? link.code,
+): string => bare(addresses.alias(link, '')) + visible(path)
 
 /** A passcode in the only response that shows it. */
 export const passcodeOnce = (passcode: string): Html => html`
@@ -144,7 +152,7 @@ const inAscii = (text: string): string =>
 
 export interface Badge {
   label: string
-  kind: 'note' | 'bad'
+  kind: 'note' | 'bad' | 'good'
   /** Shown on hover. The link's own page has it too. */
   title?: string | undefined
 }
@@ -253,6 +261,6 @@ function actions(code: string, shortUrl: string): Html {
 aria-label="Copy short URL ${shown}" title="Copy">${icon('copy')}</button>
 <a class="act" href="${shortUrl}" target="_blank" rel="noopener noreferrer"
 aria-label="Open ${shown}" title="Open">${icon('external-link')}</a>
-<a class="act" href="${linkPath(code)}#qr" data-qr="${code}"
+<a class="act" href="${linkPath(code)}/qr" data-qr="${code}"
 aria-label="QR code of ${code}" title="QR code">${icon('qr-code')}</a>`
 }

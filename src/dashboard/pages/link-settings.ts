@@ -1,0 +1,151 @@
+import { parseWith } from '../../http/body.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { ALIASES_MAX, decodePath } from '../../links/aliases.ts'
+import type { Link } from '../../links/link.ts'
+import { changeLink } from '../../links/properties.ts'
+import type { LinkProperties } from '../../links/property-table.ts'
+import { AliasPath, ShortenBody } from '../../links/schema.ts'
+import { updateOwnedLink } from '../../links/update.ts'
+import { withScheme } from '../../links/url.ts'
+import type { PageContext } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { atField } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { typed } from '../ui/form.ts'
+import { addressText, badge, linkPath, replacesMain } from '../ui/link-parts.ts'
+import { propertiesForm, saveProperties } from './link-properties.ts'
+import { sharingCard } from './shared.ts'
+
+/** What can be changed about a link: destination, properties, addresses, public page. */
+
+interface SettingsForm {
+  change: (context: PageContext, link: Link) => Promise<unknown>
+  /** The id of the card that contains the form, and then the confirmation. */
+  card: string
+  /** The confirmation. */
+  done: string
+}
+
+/** By the last part of the path of the form. */
+export const SETTINGS_FORMS = {
+  destination: {
+    change: saveDestination,
+    card: 'destination',
+    done: 'Saved. It takes effect immediately, also for printed QR codes.',
+  },
+  properties: { change: saveProperties, card: 'properties', done: 'Saved.' },
+  aliases: { change: saveAliases, card: 'addresses', done: 'Saved.' },
+} satisfies Record<string, SettingsForm>
+
+/** The confirmation of a change, where it was made. */
+const doneText = ({ query }: PageContext, name: keyof typeof SETTINGS_FORMS): Html | false =>
+  query.done === name && html`<p class="done" role="status">${SETTINGS_FORMS[name].done}</p>`
+
+export async function settingsCards(
+  context: PageContext,
+  link: Link,
+  properties: LinkProperties,
+): Promise<Html> {
+  return html`
+    ${destinationCard(context, link)}
+    ${await propertiesForm(context, link, properties, doneText(context, 'properties'))}
+    ${addressCard(context, link)}
+    ${sharingCard(context, link)}`
+}
+
+async function saveDestination({ deps, user, form }: PageContext, { code }: Link): Promise<void> {
+  await atField('url', () => {
+    const { url } = parseWith(ShortenBody, { url: withScheme(form.text('url')) })
+    return updateOwnedLink(deps, user.account, { code, url })
+  })
+}
+
+function destinationCard(context: PageContext, link: Link): Html {
+  const { user } = context
+  const url = typed(context, 'url', link.url ?? '')
+  const action = `${linkPath(link.code)}/destination`
+  const isFirst = link.url === null
+  return html`<section class="card" id="destination">
+    <h2>Destination</h2>
+    ${parts.form(
+      user,
+      action,
+      [
+        parts.urlField({
+          ...url,
+          label: 'Long URL',
+          required: true,
+          hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
+          extra: { autofocus: url.error !== undefined },
+        }),
+        html`<div class="row">${parts.button(
+          isFirst ? 'Set the destination' : 'Change the destination',
+          isFirst ? 'primary' : 'plain',
+        )}${doneText(context, 'destination')}</div>`,
+      ],
+      replacesMain(action),
+    )}
+  </section>`
+}
+
+/** Adds the path in `add`, removes the one in `remove`, or shows the one in `display`. */
+async function saveAliases(context: PageContext, { code }: Link): Promise<void> {
+  const { deps, user, form } = context
+  const add = form.text('add')
+  const aliases = {
+    add: add === '' ? [] : [pathOf(deps, add)],
+    remove: [form.text('remove')],
+    display: form.has('display') ? form.text('display') : undefined,
+  }
+  await atField('add', () => changeLink(deps, user.account, code, { aliases }))
+}
+
+/** A path, or the whole short URL that is printed somewhere. */
+function pathOf({ addresses }: DashboardDeps, typed: string): string {
+  const path = addresses.pathIn(typed)
+  const decoded = path === undefined ? typed : (decodePath(path) ?? path)
+  return parseWith(AliasPath, decoded.replace(/^\//, ''))
+}
+
+function addressCard(context: PageContext, link: Link): Html {
+  const { deps, user } = context
+  const { aliases, aliasRules, addresses } = deps
+  const paths = aliases.ofLink(link.id)
+  const mayAdd = aliasRules.mayAdd(user.account.id) && paths.length < ALIASES_MAX
+  const action = `${linkPath(link.code)}/aliases`
+  const row = (path: string): Html => {
+    const isShown = path === link.alias
+    const display = { values: { display: path }, title: `Show ${path}` }
+    const remove = { values: { remove: path }, title: `Remove ${path}` }
+    return html`<li class="row">
+      <code>${addressText(addresses, link, path)}</code>
+      ${isShown && badge({ label: 'Shown', kind: 'good' })}
+      ${!isShown && parts.buttonForm(user, action, 'Show this one', display)}
+      ${parts.buttonForm(user, action, 'Remove', remove)}
+    </li>`
+  }
+  return html`<section class="card" id="addresses">
+    <h2>Addresses</h2>
+    <p class="hint">All of them lead to the destination. The one that is shown is used in lists,
+      when you copy the link, and for its QR code.</p>
+    <ul class="plain-list">
+      <li class="row"><code>${addressText(addresses, link, link.code)}</code>
+        ${link.alias === null && badge({ label: 'Shown', kind: 'good' })}</li>
+      ${paths.map(row)}
+    </ul>
+    ${
+      mayAdd &&
+      parts.form(user, action, [
+        parts.field({
+          ...typed(context, 'add'),
+          label: 'New address',
+          hint: 'A path such as spring-sale. Letter case matters.',
+          autocomplete: 'off',
+          extra: { maxlength: 1000, placeholder: 'spring-sale', spellcheck: 'false' },
+        }),
+        parts.button('Add', 'plain'),
+      ])
+    }
+    ${doneText(context, 'aliases')}
+  </section>`
+}
