@@ -152,6 +152,7 @@ export async function propertiesForm(
     `was_${property.name}`,
     isRefused ? (sentText(form, property, 'was_') ?? '') : fingerprint(stored[property.name]),
   ])
+  const saveKind = link.url === null ? 'plain' : 'primary'
   return html`<section class="card" id="properties">
     <h2>Properties</h2>
     ${parts.form(
@@ -162,7 +163,7 @@ export async function propertiesForm(
         aboutFields(texts, errors, await offeredTags(deps, user.account)),
         ruleFields(texts, errors, zone),
         html`<div class="row">
-          ${parts.button('Save', link.url === null ? 'plain' : 'primary', { id: 'save-properties' })}
+          ${parts.button('Save', saveKind, { id: 'save-properties' })}
           ${done}
         </div>`,
       ],

@@ -33,7 +33,7 @@ export function shortUrl(url: string, { id, href }: { id: string; href: string }
 /** Without the scheme. */
 export const bare = (url: string) => url.replace(/^https?:\/\//, '')
 
-/** An address of a link as people read it: without the scheme, in Unicode. Default: the shown one. */
+/** An address of a link as people read it: without scheme, in Unicode. Default: the shown one. */
 export const addressText = (
   addresses: PublicUrls,
   link: Link,
