@@ -5,6 +5,7 @@ import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
 import { compressed } from './http/compression.ts'
+import { crossOriginReads } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
 import { refuseUnknownPath, refuseUnmatched } from './http/guard.ts'
 import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from './http/headers.ts'
@@ -96,7 +97,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
+    await writer.close({ drop: ['indexLinks', 'hits.prune'] })
     cluster?.close()
     otherChanges?.close()
     await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))
@@ -117,6 +118,7 @@ function routes(service: Service) {
     .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
     .use(datedHeads())
+    .use(crossOriginReads(service))
     .use(
       errorResponses({
         ...service,

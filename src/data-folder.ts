@@ -197,7 +197,7 @@ export async function openForService(config: Config, options: ServiceOptions) {
     const host = clusterUrl ? { id: hostIdOf(dataDir), boot: crypto.randomUUID() } : undefined
     if (clusterUrl && host) {
       const { id, boot } = host
-      const functions = loggedWrites(db, id)
+      const functions = loggedWrites(db, { id })
       await catchUp({ db, url: clusterUrl, host: id, functions, boot }, log)
     }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)

@@ -1,8 +1,34 @@
+import { keys } from './accounts/keys.ts'
+import { oneTimeLinks } from './accounts/one-time-links.ts'
+import { secondFactors } from './accounts/second-factor.ts'
+import { sessions } from './accounts/sessions.ts'
+import { accounts } from './accounts/writes.ts'
+import { topLinks } from './analytics/top.ts'
+import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
+import { hits } from './hits/subject.ts'
 import { sharedPages } from './links/shared-pages.ts'
+import { moderation } from './moderation/moderation.ts'
+import { qrSettings } from './qr/store.ts'
+import { totals } from './status/store.ts'
+import { visits } from './visits/store.ts'
 
 /** Everything that the program stores, by subject. */
-export const subjects = { sharedPages }
+export const subjects = {
+  accounts,
+  keys,
+  oneTimeLinks,
+  secondFactors,
+  sessions,
+  settings,
+  moderation,
+  sharedPages,
+  qrSettings,
+  hits,
+  topLinks,
+  visits,
+  totals,
+}
 
 /** `data.<subject>.<operation>(…)`: see db/subject.ts. */
 export type Data = DataOf<typeof subjects>

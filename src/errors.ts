@@ -62,6 +62,7 @@ export const REFUSALS = {
   import_running: fixed(503, 'Other imports are running. Try again when they have ended.'),
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
   search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
+  prefetched: fixed(503, 'A link with a maximum number of hits is not answered in advance'),
   quota_exceeded: detailed(422, (quota) => `Quota exceeded: ${quota}`),
   stopping: fixed(503, 'Service is stopping'),
   thread_ended: detailed(503, (name) => `Service degraded: its ${name} thread has ended`),

@@ -1,6 +1,5 @@
 import { KeyUses } from './accounts/keys.ts'
 import type { PasswordFunctions } from './accounts/passwords.ts'
-import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
@@ -8,18 +7,16 @@ import { Blocklist } from './blocklist/watch.ts'
 import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/deps.ts'
-import { subjects } from './data.ts'
+import { type Data, subjects } from './data.ts'
 import { openForService, type ServiceFolder } from './data-folder.ts'
 import type { Effects } from './db/effects.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
-import { SettingStore } from './db/settings.ts'
 import { effectsOfOthers, openSubjects } from './db/subject.ts'
 import { Writer } from './db/writer.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, journalFile } from './hits/hits.ts'
 import { BucketPruner } from './hits/pruner.ts'
 import { HitSeries } from './hits/series.ts'
-import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './hot/client-address.ts'
 import { CodeVersions } from './hot/code-versions.ts'
 import { RequestBodies } from './http/body.ts'
@@ -44,13 +41,11 @@ import { LinkReads } from './links/read.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkEffects, LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
-import { Moderation, ModerationReads } from './moderation/moderation.ts'
 import { imageFolder } from './qr/files.ts'
 import { QrImages } from './qr/images.ts'
 import type { ReadabilityChecks } from './qr/readability.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
-import { QrStore } from './qr/store.ts'
 import { type Control, RedirectThreads } from './redirect/threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
@@ -105,16 +100,16 @@ export async function openService(config: Config, outside: Outside, control: Pro
   })
   const { redirects } = front
   const storage = await openStorage(base)
-  const { db, writer, reader, cluster, watch } = storage
+  const { db, data, writer, reader, cluster, watch } = storage
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage, guards })
-  const visits = await openVisits(base, { redirects, writer })
+  const visits = await openVisits(base, { redirects, data })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
-  const series = new HitSeries({ reader, counts: links.hits, clock })
+  const series = new HitSeries({ data, counts: links.hits, clock })
   const parts = { config, clock, monotonic, random, log, hasher, journal, series, health, visits }
   const visitDetails = new VisitDetails({
-    reader,
+    data,
     series,
     isOn: config.visitDetails,
     hasCountries: config.countryFile !== undefined || config.countryHeader !== undefined,
@@ -122,19 +117,17 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails }
   const dashboard = openDashboard({
     config,
-    db,
     writer,
     shared: {
       ...service,
-      top: new TopLinks({ reader, pages: links.pages }),
+      top: new TopLinks({ data, pages: links.pages }),
       vitals: () => readVitals({ ...service, databaseFile: databaseFile(config.dataDir) }),
     },
     startPasswords: () => start.once<PasswordFunctions>('passwords', {}),
   })
-  const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
+  const flusher = new HitFlusher({ journal, data, clock, flushMs: config.hitFlushMs, log })
   const metrics = new Metrics({
     ...service,
-    lists: reader,
     // The service is ready without details of visits.
     threads: { ...threads, ...(visits && { visits: visits.thread }) },
     flusher,
@@ -143,14 +136,14 @@ export async function openService(config: Config, outside: Outside, control: Pro
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
   const remake = folder.remakeImages
-    ? new Remake({ ...links, lists: reader, writer, baseUrl: config.baseUrl, log })
+    ? new Remake({ ...links, lists: reader, data, baseUrl: config.baseUrl, log })
     : undefined
   const background = [
     metrics,
     watch,
     storage.dataWatch,
     links.indexer,
-    new BucketPruner({ writer, clock }),
+    new BucketPruner({ data, clock }),
     new DelayedDeletion({ db, links: links.links, clock, log }),
   ]
   const otherChanges = storage.ports?.applied
@@ -267,8 +260,8 @@ async function openStorage({ config, log, start, folder }: Base) {
   const receivers: Effects[] = []
   const data = openSubjects(subjects, {
     db,
-    scan: (name, args, options) => reader.call(name as never, args as never, options),
-    write: (name, args, options) => writer.call(name as never, args as never, options),
+    callReader: (name, args, options) => reader.call(name as never, args as never, options),
+    callWriter: (name, args, options) => writer.send(name, args, options),
     effects: receivers,
   })
   const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork, db }
@@ -297,7 +290,7 @@ function openClusterPorts(
 /** The thread that counts details of redirects; undefined with VISIT_DETAILS=off. */
 async function openVisits(
   { config, outside, log, start, folder }: Base,
-  { redirects, writer }: { redirects: RedirectThreads; writer: Writer<Writes> },
+  { redirects, data }: { redirects: RedirectThreads; data: Data },
 ) {
   const rings = redirects.visitRings
   if (!rings) return undefined
@@ -308,14 +301,14 @@ async function openVisits(
   })
   const host = folder.host?.id ?? ''
   const flushMs = outside.visitFlushMs
-  return { thread, flusher: new VisitFlusher({ collector: thread, writer, host, log, flushMs }) }
+  return { thread, flusher: new VisitFlusher({ collector: thread, data, host, log, flushMs }) }
 }
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */
-const openGuards = ({ config, outside }: Base, { db, writer }: Storage) => ({
-  accounts: new AccountStore(db),
-  keyUses: new KeyUses(writer),
-  maintenance: new MaintenanceMode(new SettingStore(db), outside.clock),
+const openGuards = ({ config, outside }: Base, { data }: Storage) => ({
+  accounts: data.accounts,
+  keyUses: new KeyUses(data),
+  maintenance: new MaintenanceMode(data.settings, outside.clock),
   address: new ClientAddress(config.trustedProxies),
   bodies: new RequestBodies(),
   unsent: new UnsentResponses(),
@@ -333,7 +326,7 @@ function openLinks(
   { config, outside, log, folder, start }: Base,
   { front, storage, guards }: LinkParts,
 ) {
-  const { db, writer, reader, qr } = storage
+  const { db, data, receivers, writer, reader, qr } = storage
   const { versions, redirects, blocklist } = front
   const { accounts } = guards
   const { monotonic } = outside
@@ -344,21 +337,21 @@ function openLinks(
     reader,
     onComplete: (memory) => redirects.setCodes(memory),
   })
-  const qrStore = new QrStore(db)
   const images = new QrImages({
     renderer: qr,
     startChecks: () => start.once<ReadabilityChecks>('logos', {}),
     dir: imageFolder(config.dataDir),
     addresses,
     reads,
-    store: qrStore,
+    data,
     log,
   })
   const indexer = new SearchIndexer(writer)
-  const hits = new HitCounts(new HitReads(db), folder.journal)
+  const hits = new HitCounts(data.hits, folder.journal)
   const properties = new PropertyReads(db)
   const hitLimits = new HitLimits(hits)
   const effects = new LinkEffects({ versions, codes, hitLimits, images, indexer })
+  receivers.push(effects)
   return {
     addresses,
     reads,
@@ -370,13 +363,11 @@ function openLinks(
     codes,
     effects,
     images,
-    qrStore,
     indexer,
     hits,
     links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(reader),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
-    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects }),
   }
 }
 

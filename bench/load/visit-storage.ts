@@ -11,8 +11,9 @@ import {
   encodeSums,
   type VisitSums,
 } from '../../src/visits/parts.ts'
-import { type VisitBatch, visitReads, visitWrites } from '../../src/visits/store.ts'
+import { sumReader, type VisitBatch, visits } from '../../src/visits/store.ts'
 import { NUMBERED, type VisitKey, type VisitKind, visitKey } from '../../src/visits/values.ts'
+import { operationsOn } from '../../test/support/subjects.ts'
 import { atMost, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import { seededRandom } from '../lib/realistic-urls.ts'
@@ -81,9 +82,11 @@ function simulate(file: string, links: number): Figures {
     SELECT id, 'L' || id, ${ACCOUNT}, zeroblob(32), 0 FROM ids`)
   const before = sizeOf()
   const random = seededRandom(1)
-  const { addVisits } = visitWrites(db)
+  const operations = operationsOn(db, visits)
   const add = (day: number, sums: VisitBatch['links']) =>
-    db.transaction(() => addVisits({ host: '', batch: crypto.randomUUID(), day, links: sums }))()
+    db.transaction(() =>
+      operations.add({ host: '', batch: crypto.randomUUID(), day, links: sums }),
+    )()
   const startedAt = process.cpuUsage()
   for (let at = 0; at < HITS; at += HITS_PER_FLUSH) {
     const day = FIRST_DAY + Math.floor((at * DAYS) / HITS)
@@ -92,11 +95,11 @@ function simulate(file: string, links: number): Figures {
   const { user, system } = process.cpuUsage(startedAt)
   const bytes = sizeOf() - before
   for (let day = 1; day <= LONG_DAYS; day++) add(FIRST_DAY - day, [[FULL_LINK, fullRow()]])
-  const { visitSumsSlice } = visitReads(db)
+  const readSums = sumReader(db)
   const timed = (owner: { linkId: number } | { accountId: number }, from: number, to: number) => {
     const times = Array.from({ length: 5 }, () => {
       const start = performance.now()
-      decodeSums(visitSumsSlice({ owner, from, to }, () => false).parts)
+      decodeSums(readSums({ owner, from, to }, () => false).parts)
       return performance.now() - start
     })
     return Math.min(...times)

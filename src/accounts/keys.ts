@@ -1,9 +1,16 @@
 import { crc32 } from 'node:zlib'
+import { type Operations, subject, write } from '../db/subject.ts'
 import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
-import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { AccountId, AccountStore, KeyHolder, KeyRow, NewKey } from './store.ts'
+import {
+  type AccountId,
+  type AccountReads,
+  accountStore,
+  type KeyHolder,
+  type KeyRow,
+  type NewKey,
+} from './store.ts'
 
 /** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = DAY
@@ -12,7 +19,7 @@ export const KEY_OVERLAP_MS = DAY
 const SHOWN_LENGTH = 8
 
 export interface KeyDeps {
-  accounts: AccountStore
+  accounts: AccountReads
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
@@ -128,59 +135,101 @@ interface KeyReplacement extends Omit<KeyCommand, 'keyId'> {
   endsAt: number
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function keyWrites(accounts: AccountStore) {
-  const isFull = (keys: readonly KeyRow[]) => keys.length >= WORKING_KEYS_MAX
-  const findWithoutExpiry = (keys: readonly KeyRow[], keyId: number) =>
-    keys.find((key) => key.id === keyId && hasNoExpiry(key))
+const isFull = (stored: readonly KeyRow[]) => stored.length >= WORKING_KEYS_MAX
 
-  return {
-    createKey({ accountId, key, now }: Omit<KeyCommand, 'keyId'> & { key: NewKey }): KeyResult {
-      const keys = accounts.listKeys(accountId, now)
-      if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
-      if (isFull(keys) || keys.filter(hasNoExpiry).length >= KEYS_MAX)
-        return { refused: 'too_many' }
-      return { keyId: accounts.addKey(accountId, key, now) }
-    },
+const findWithoutExpiry = (stored: readonly KeyRow[], keyId: number) =>
+  stored.find((key) => key.id === keyId && hasNoExpiry(key))
+
+/** API keys of accounts. `AccountReads` finds them. */
+export const keys = subject({
+  writes: {
+    create: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({
+          accountId,
+          key,
+          now,
+        }: Omit<KeyCommand, 'keyId'> & { key: NewKey }): KeyResult => {
+          const stored = accounts.listKeys(accountId, now)
+          if (findKeyByName(stored, keyName(key))) return { refused: 'name_taken' }
+          if (isFull(stored) || stored.filter(hasNoExpiry).length >= KEYS_MAX) {
+            return { refused: 'too_many' }
+          }
+          return { keyId: accounts.addKey(accountId, key, now) }
+        }
+      },
+    }),
 
     /** Replaces a key by a new one with its name and scope. */
-    rotateKey(command: KeyCommand & { next: NewKey; endsAt: number }): KeyResult {
-      const { accountId, keyId, next, endsAt, now } = command
-      const keys = accounts.listKeys(accountId, now)
-      const old = findWithoutExpiry(keys, keyId)
-      if (!old) return { refused: 'gone' }
-      if (isFull(keys)) return { refused: 'too_many' }
-      const { name, scope } = old
-      accounts.revokeKeys(accountId, endsAt, name)
-      return { keyId: accounts.addKey(accountId, { ...next, name, scope }, now) }
-    },
+    rotate: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return (command: KeyCommand & { next: NewKey; endsAt: number }): KeyResult => {
+          const { accountId, keyId, next, endsAt, now } = command
+          const stored = accounts.listKeys(accountId, now)
+          const old = findWithoutExpiry(stored, keyId)
+          if (!old) return { refused: 'gone' }
+          if (isFull(stored)) return { refused: 'too_many' }
+          const { name, scope } = old
+          accounts.revokeKeys(accountId, endsAt, name)
+          return { keyId: accounts.addKey(accountId, { ...next, name, scope }, now) }
+        }
+      },
+    }),
 
     /** False if the key expires already, or does not exist. */
-    revokeKey({ accountId, keyId, endsAt, now }: KeyCommand & { endsAt: number }): boolean {
-      const key = findWithoutExpiry(accounts.listKeys(accountId, now), keyId)
-      if (key) accounts.revokeKeys(accountId, endsAt, key.name)
-      return key !== undefined
-    },
+    revoke: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({ accountId, keyId, endsAt, now }: KeyCommand & { endsAt: number }): boolean => {
+          const key = findWithoutExpiry(accounts.listKeys(accountId, now), keyId)
+          if (key) accounts.revokeKeys(accountId, endsAt, key.name)
+          return key !== undefined
+        }
+      },
+    }),
 
     /**
      * For the command line: keys of this name expire at `endsAt`; without a name, all of the
      * account. `next` replaces them.
      */
-    replaceKeys({ accountId, name, next, endsAt, now }: KeyReplacement): void {
-      accounts.revokeKeys(accountId, endsAt, name)
-      if (next) accounts.addKey(accountId, next, now)
-    },
+    replace: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({ accountId, name, next, endsAt, now }: KeyReplacement): void => {
+          accounts.revokeKeys(accountId, endsAt, name)
+          if (next) accounts.addKey(accountId, next, now)
+        }
+      },
+    }),
 
-    expireKey: ({ accountId, keyId, now }: KeyCommand): boolean =>
-      accounts.expireKey(accountId, keyId, now),
+    expire: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({ accountId, keyId, now }: KeyCommand): boolean =>
+          accounts.expireKey(accountId, keyId, now)
+      },
+    }),
 
-    noteKeyUses(uses: readonly { keyId: number; at: number }[]): void {
-      for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
-    },
-  }
-}
+    noteUses: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return (uses: readonly { keyId: number; at: number }[]): void => {
+          for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
+        }
+      },
+    }),
+  },
+})
 
-export type KeyUseWrites = Pick<ReturnType<typeof keyWrites>, 'noteKeyUses'>
+type KeyUseCalls = Pick<Operations<typeof keys>, 'noteUses'>
 
 /** Keys remembered at once. Beyond this all are forgotten, which only costs more writes. */
 const NOTED_MAX = 10_000
@@ -192,13 +241,13 @@ const COLLECT_MS = 1000
  * HOT PATH: a redirect with a key calls `note`, which costs one Map lookup.
  */
 export class KeyUses {
-  readonly #writer: Caller<KeyUseWrites>
+  readonly #keys: KeyUseCalls
   readonly #noted = new Map<number, number>()
   #waiting: { keyId: number; at: number }[] = []
   #timer: Timer | undefined
 
-  constructor(writer: Caller<KeyUseWrites>) {
-    this.#writer = writer
+  constructor(data: { keys: KeyUseCalls }) {
+    this.#keys = data.keys
   }
 
   note(keyId: number, now: number): void {
@@ -223,6 +272,6 @@ export class KeyUses {
     if (uses.length === 0) return
     this.#waiting = []
     // A failed write loses only a time on a page, and the service's health reports the disk.
-    await this.#writer.call('noteKeyUses', uses, { background: true }).catch(() => {})
+    await this.#keys.noteUses(uses, { background: true }).catch(() => {})
   }
 }

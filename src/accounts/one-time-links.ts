@@ -1,14 +1,15 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, isNull, lte, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { oneTimeLinks } from '../db/schema.ts'
+import { oneTimeLinks as table } from '../db/schema.ts'
+import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
-import type { AccountId } from './store.ts'
+import { type AccountId, accountStore } from './store.ts'
 
-export type OneTimeLinkRow = typeof oneTimeLinks.$inferSelect
-export type NewOneTimeLink = Omit<typeof oneTimeLinks.$inferInsert, 'id' | 'usedAt'>
+export type OneTimeLinkRow = typeof table.$inferSelect
+export type NewOneTimeLink = Omit<typeof table.$inferInsert, 'id' | 'usedAt'>
 export type Purpose = OneTimeLinkRow['purpose']
 
 /** How long a link can be used. */
@@ -50,13 +51,13 @@ export function issueOneTimeLink(
 
 /** The link with this token, if it can still be used. Finding it does not use it. */
 export function findOneTimeLink(
-  { hasher, links }: { hasher: SecretHasher; links: OneTimeLinkStore },
+  { hasher, data }: { hasher: SecretHasher; data: DataOf<{ oneTimeLinks: typeof oneTimeLinks }> },
   purpose: Purpose,
   token: string,
   now: number,
 ): OneTimeLinkRow | undefined {
   if (!TOKEN_SHAPE.test(token)) return undefined
-  return links.find(purpose, hasher.hash('one-time-link', token), now)
+  return data.oneTimeLinks.find(purpose, hasher.hash('one-time-link', token), now)
 }
 
 /** Links that give access to one page once. Times are epoch ms. */
@@ -69,17 +70,17 @@ export class OneTimeLinkStore {
 
   /** The link if it is neither used nor expired at `now`. */
   find(purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined {
-    const isThis = and(eq(oneTimeLinks.hash, hash), isUsable(purpose, now))
-    return this.#orm.select().from(oneTimeLinks).where(isThis).get()
+    const isThis = and(eq(table.hash, hash), isUsable(purpose, now))
+    return this.#orm.select().from(table).where(isThis).get()
   }
 
   /** Invitations that can still be accepted at `now`, newest first. */
   listInvites(now: number): OneTimeLinkRow[] {
     return this.#orm
       .select()
-      .from(oneTimeLinks)
+      .from(table)
       .where(isUsable('invite', now))
-      .orderBy(desc(oneTimeLinks.id))
+      .orderBy(desc(table.id))
       .all()
   }
 
@@ -89,36 +90,81 @@ export class OneTimeLinkStore {
    */
   add(link: NewOneTimeLink): void {
     const { purpose, accountId, createdAt } = link
-    const isSpent = or(lte(oneTimeLinks.endsAt, createdAt), gt(oneTimeLinks.usedAt, 0))
-    this.#orm.delete(oneTimeLinks).where(isSpent).run()
+    const isSpent = or(lte(table.endsAt, createdAt), gt(table.usedAt, 0))
+    this.#orm.delete(table).where(isSpent).run()
     if (purpose === 'setup') this.endAll('setup')
     if (purpose === 'reset' && accountId) this.endAll('reset', accountId)
-    this.#orm.insert(oneTimeLinks).values(link).run()
+    this.#orm.insert(table).values(link).run()
   }
 
   endAll(purpose: Purpose, accountId?: AccountId): void {
-    const ofAccount = accountId === undefined ? undefined : eq(oneTimeLinks.accountId, accountId)
+    const ofAccount = accountId === undefined ? undefined : eq(table.accountId, accountId)
     this.#orm
-      .delete(oneTimeLinks)
-      .where(and(eq(oneTimeLinks.purpose, purpose), ofAccount))
+      .delete(table)
+      .where(and(eq(table.purpose, purpose), ofAccount))
       .run()
   }
 
   /** Withdraws an invitation. False if there is none with this id. */
   endInvite(id: number): boolean {
     const ended = this.#orm
-      .delete(oneTimeLinks)
-      .where(and(eq(oneTimeLinks.id, id), eq(oneTimeLinks.purpose, 'invite')))
-      .returning({ id: oneTimeLinks.id })
+      .delete(table)
+      .where(and(eq(table.id, id), eq(table.purpose, 'invite')))
+      .returning({ id: table.id })
       .all()
     return ended.length > 0
   }
 
   markUsed(id: number, now: number): void {
-    this.#orm.update(oneTimeLinks).set({ usedAt: now }).where(eq(oneTimeLinks.id, id)).run()
+    this.#orm.update(table).set({ usedAt: now }).where(eq(table.id, id)).run()
   }
 }
 
+/** One for all writes on a connection. */
+export const oneTimeLinkStore = perConnection((db) => new OneTimeLinkStore(db))
+
+/** Links that give access to one page once: the set-up, invitations, new passwords. */
+export const oneTimeLinks = subject({
+  reads(db) {
+    const links = new OneTimeLinkStore(db)
+    return {
+      /** The link if it is neither used nor expired at `now`. */
+      find: (purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined =>
+        links.find(purpose, hash, now),
+
+      /** Invitations that can still be accepted at `now`, newest first. */
+      listInvites: (now: number): OneTimeLinkRow[] => links.listInvites(now),
+    }
+  },
+
+  writes: {
+    /** False, and nothing is stored, for an invitation by a disabled or deleted account. */
+    add: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        const links = oneTimeLinkStore(db)
+        return (link: NewOneTimeLink): boolean => {
+          const { purpose, accountId } = link
+          if (purpose === 'invite' && accountId && accounts.find(accountId)?.disabledAt !== null) {
+            return false
+          }
+          links.add(link)
+          return true
+        }
+      },
+    }),
+
+    endInvite: write({
+      since: 1,
+      prepare(db) {
+        const links = oneTimeLinkStore(db)
+        return ({ id }: { id: number }): boolean => links.endInvite(id)
+      },
+    }),
+  },
+})
+
 /** The link is neither used nor expired. */
 const isUsable = (purpose: Purpose, now: number) =>
-  and(eq(oneTimeLinks.purpose, purpose), isNull(oneTimeLinks.usedAt), gt(oneTimeLinks.endsAt, now))
+  and(eq(table.purpose, purpose), isNull(table.usedAt), gt(table.endsAt, now))

@@ -3,11 +3,12 @@
 import type { Database } from 'bun:sqlite'
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth/bare'
+import { type DataOf, subject, write } from '../db/subject.ts'
 import { MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
 import { findTrustedDevice } from './sign-in.ts'
-import { type AccountId, type AccountRow, AccountStore } from './store.ts'
+import { type AccountId, type AccountReads, type AccountRow, accountStore } from './store.ts'
 import type { Attempt } from './throttle.ts'
 
 export const hasSecondFactor = ({ totpEnabledAt }: AccountRow): boolean => totpEnabledAt !== null
@@ -28,7 +29,7 @@ export function newStepToken(hasher: SecretHasher, account: AccountRow, now: num
 
 /** The account of a token that is neither forged nor expired, if it still has a second factor. */
 export function findStepAccount(
-  { hasher, accounts }: { hasher: SecretHasher; accounts: AccountStore },
+  { hasher, accounts }: { hasher: SecretHasher; accounts: AccountReads },
   token: string | undefined,
   now: number,
 ): AccountRow | undefined {
@@ -75,7 +76,7 @@ export type Factor =
  * The writer thread marks it as used.
  */
 export function findFactor(
-  { hasher, recoveryCodes }: { hasher: SecretHasher; recoveryCodes: RecoveryCodeReads },
+  { hasher, data }: { hasher: SecretHasher; data: DataOf<{ secondFactors: typeof secondFactors }> },
   { id, totpSecret, totpLastStep }: AccountRow,
   text: string,
   now: number,
@@ -85,7 +86,9 @@ export function findFactor(
   if (step && step > (totpLastStep ?? 0)) return { step }
   const code = parseRecoveryCode(text)
   const recoveryHash = code && hasher.hash('recovery-code', code)
-  return recoveryHash && recoveryCodes.isUnused(id, recoveryHash) ? { recoveryHash } : undefined
+  return recoveryHash && data.secondFactors.isUnusedCode(id, recoveryHash)
+    ? { recoveryHash }
+    : undefined
 }
 
 // Codes of an authenticator app (TOTP, RFC 6238): six digits, a new code every 30 seconds.
@@ -185,29 +188,6 @@ function parseRecoveryCode(text: string): string | undefined {
   return RECOVERY_SHAPE.test(code) ? code : undefined
 }
 
-/** Lookups of recovery codes, on the control thread's own connection. */
-export class RecoveryCodeReads {
-  readonly #unused
-  readonly #countUnused
-
-  constructor(db: Database) {
-    this.#unused = db.prepare<{ id: number }, [AccountId, Uint8Array]>(
-      'SELECT id FROM recovery_codes WHERE account_id = ? AND hash = ? AND used_at IS NULL',
-    )
-    this.#countUnused = db.prepare<{ n: number }, [AccountId]>(
-      'SELECT count(*) AS n FROM recovery_codes WHERE account_id = ? AND used_at IS NULL',
-    )
-  }
-
-  isUnused(accountId: AccountId, hash: Uint8Array): boolean {
-    return this.#unused.get(accountId, hash) !== null
-  }
-
-  countUnused(accountId: AccountId): number {
-    return this.#countUnused.get(accountId)?.n ?? 0
-  }
-}
-
 /**
  * Returns the function that marks a factor as used, so no code is accepted twice. It returns false
  * if the factor was used already. For the writer thread.
@@ -229,54 +209,91 @@ export function factorUser(db: Database) {
       : useRecoveryCode.get(now, accountId, factor.recoveryHash) !== null
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function secondFactorWrites(db: Database) {
-  const accounts = new AccountStore(db)
-  const useFactor = factorUser(db)
-  const addCode = db.prepare<null, [AccountId, Uint8Array]>(
-    'INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)',
-  )
+/** Two-factor sign-in of accounts, and their recovery codes. */
+export const secondFactors = subject({
+  reads(db) {
+    const unused = db.prepare<{ id: number }, [AccountId, Uint8Array]>(
+      'SELECT id FROM recovery_codes WHERE account_id = ? AND hash = ? AND used_at IS NULL',
+    )
+    const countUnused = db.prepare<{ n: number }, [AccountId]>(
+      'SELECT count(*) AS n FROM recovery_codes WHERE account_id = ? AND used_at IS NULL',
+    )
+    return {
+      isUnusedCode: (accountId: AccountId, hash: Uint8Array): boolean =>
+        unused.get(accountId, hash) !== null,
 
-  return {
+      countUnusedCodes: (accountId: AccountId): number => countUnused.get(accountId)?.n ?? 0,
+    }
+  },
+
+  writes: {
     /** Stores a secret that a code must confirm. False if two-factor sign-in is already on. */
-    beginTotp({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean {
-      const account = accounts.find(accountId)
-      if (!account || account.disabledAt !== null || account.totpEnabledAt !== null) return false
-      accounts.change(accountId, { totpSecret: secret })
-      return true
-    },
+    begin: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean => {
+          const account = accounts.find(accountId)
+          if (!account || account.disabledAt !== null || account.totpEnabledAt !== null) {
+            return false
+          }
+          accounts.change(accountId, { totpSecret: secret })
+          return true
+        }
+      },
+    }),
 
     /**
      * Turns two-factor sign-in on. `secret` is the stored one that the code of `step` confirms.
      * False, and nothing is changed, if another form has replaced it or has turned it on already.
      */
-    enableTotp(command: {
-      accountId: AccountId
-      secret: Uint8Array
-      step: number
-      recoveryHashes: readonly Uint8Array[]
-      now: number
-    }): boolean {
-      const { accountId, secret, step, recoveryHashes, now } = command
-      const account = accounts.find(accountId)
-      if (!account?.totpSecret || account.totpEnabledAt !== null) return false
-      if (!Buffer.from(account.totpSecret).equals(Buffer.from(secret))) return false
-      accounts.change(accountId, { totpEnabledAt: now, totpLastStep: step })
-      for (const hash of recoveryHashes) addCode.run(accountId, hash)
-      return true
-    },
+    enable: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        const addCode = db.prepare<null, [AccountId, Uint8Array]>(
+          'INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)',
+        )
+        return (command: {
+          accountId: AccountId
+          secret: Uint8Array
+          step: number
+          recoveryHashes: readonly Uint8Array[]
+          now: number
+        }): boolean => {
+          const { accountId, secret, step, recoveryHashes, now } = command
+          const account = accounts.find(accountId)
+          if (!account?.totpSecret || account.totpEnabledAt !== null) return false
+          if (!Buffer.from(account.totpSecret).equals(Buffer.from(secret))) return false
+          accounts.change(accountId, { totpEnabledAt: now, totpLastStep: step })
+          for (const hash of recoveryHashes) addCode.run(accountId, hash)
+          return true
+        }
+      },
+    }),
 
     /** Turns two-factor sign-in off. False, and nothing is changed, if the factor was used. */
-    disableTotp(command: { accountId: AccountId; factor: Factor; now: number }): boolean {
-      if (!useFactor(command.accountId, command.factor, command.now)) return false
-      accounts.clearSecondFactor(command.accountId)
-      return true
-    },
+    disable: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        const useFactor = factorUser(db)
+        return (command: { accountId: AccountId; factor: Factor; now: number }): boolean => {
+          if (!useFactor(command.accountId, command.factor, command.now)) return false
+          accounts.clearSecondFactor(command.accountId)
+          return true
+        }
+      },
+    }),
 
     /** Turns two-factor sign-in off without a factor: for the command line. */
-    resetTotp: ({ accountId }: { accountId: AccountId }): void =>
-      accounts.clearSecondFactor(accountId),
-  }
-}
-
-export type SecondFactorWrites = ReturnType<typeof secondFactorWrites>
+    reset: write({
+      since: 1,
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({ accountId }: { accountId: AccountId }): void =>
+          accounts.clearSecondFactor(accountId)
+      },
+    }),
+  },
+})

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { operationsOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { type NewSession, SessionReads, sessionWrites } from './sessions.ts'
+import { type NewSession, sessions } from './sessions.ts'
 import { AccountStore, type NewKey } from './store.ts'
 
 const KEY: NewKey = {
@@ -23,9 +24,9 @@ function open(path: string) {
     accounts.create({ email, plan: 'free', key, now: 0, passwordHash: 'hash' }) ?? 0
   const accountId = create('ann@example.com', KEY)
   const otherId = create('bob@example.com', { ...KEY, hash: Buffer.alloc(32, 1) })
-  const writes = sessionWrites(db)
+  const stored = operationsOn(db, sessions)
   const start = (n: number, createdAt: number, more: Partial<NewSession> = {}) =>
-    writes.startSession({
+    stored.start({
       session: {
         hash: hashOf(n),
         accountId,
@@ -41,51 +42,51 @@ function open(path: string) {
       seenBefore: createdAt - 500,
       longBefore: createdAt - 5000,
     })
-  return { reads: new SessionReads(db), writes, start, accountId, otherId, accounts, db }
+  return { stored, start, accountId, otherId, accounts, db }
 }
 
 test('an account keeps the hundred sessions that were seen last', () => {
   using folder = temporaryFolder()
-  const { reads, start, accountId } = open(folder.path)
+  const { stored, start, accountId } = open(folder.path)
   for (let n = 1; n <= 103; n++) start(n, 1000 + n)
-  const kept = reads.list(accountId)
+  const kept = stored.list(accountId)
   expect(kept).toHaveLength(100)
   expect(kept[0]?.createdAt).toBe(1103)
-  expect(reads.findByHash(hashOf(3))).toBeUndefined()
-  expect(reads.findByHash(hashOf(4))).toBeDefined()
+  expect(stored.findByHash(hashOf(3))).toBeUndefined()
+  expect(stored.findByHash(hashOf(4))).toBeDefined()
 })
 
 test('a session begins as it then reads, even the hundred-and-first of a clock that was set back', () => {
   using folder = temporaryFolder()
-  const { reads, start } = open(folder.path)
+  const { stored, start } = open(folder.path)
   for (let n = 1; n <= 100; n++) start(n, 1400 + n)
   const begun = start(101, 1100)
   expect(begun).toMatchObject({ email: 'ann@example.com', plan: 'free', isOwner: 0 })
-  expect(reads.findByHash(hashOf(101))).toEqual(begun)
-  expect(reads.findByHash(hashOf(1))).toBeUndefined()
+  expect(stored.findByHash(hashOf(101))).toEqual(begun)
+  expect(stored.findByHash(hashOf(1))).toBeUndefined()
 })
 
 test('a sign-in deletes expired sessions, of other accounts too', () => {
   using folder = temporaryFolder()
-  const { reads, writes, start, accountId, otherId } = open(folder.path)
+  const { stored, start, accountId, otherId } = open(folder.path)
   start(1, 1000, { accountId: otherId })
   start(2, 1400)
   start(3, 1450)
-  writes.touchSession({ id: reads.findByHash(hashOf(3))?.id ?? 0, seenAt: 1900 })
+  stored.touch({ id: stored.findByHash(hashOf(3))?.id ?? 0, seenAt: 1900 })
   start(4, 2000)
-  expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2000, 1450])
+  expect(stored.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2000, 1450])
   start(5, 2450)
-  expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2450, 2000])
+  expect(stored.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2450, 2000])
 })
 
 test('ending all sessions but one leaves other accounts alone', () => {
   using folder = temporaryFolder()
-  const { reads, writes, start, accountId, otherId, db } = open(folder.path)
+  const { stored, start, accountId, otherId, db } = open(folder.path)
   start(1, 1000)
   start(2, 1001)
   start(3, 1002, { accountId: otherId })
-  const keep = reads.findByHash(hashOf(1))?.id ?? 0
-  writes.endSessions({ accountId, keep })
+  const keep = stored.findByHash(hashOf(1))?.id ?? 0
+  stored.endAll({ accountId, keep })
   expect(db.query('SELECT account_id FROM sessions ORDER BY id').values()).toEqual([
     [accountId],
     [otherId],
@@ -94,11 +95,11 @@ test('ending all sessions but one leaves other accounts alone', () => {
 
 test('a password that has changed since it was verified starts no session', () => {
   using folder = temporaryFolder()
-  const { reads, start, accounts, accountId } = open(folder.path)
+  const { stored, start, accounts, accountId } = open(folder.path)
   expect(start(1, 1000)).toBeDefined()
   accounts.change(accountId, { passwordHash: 'another hash' })
   expect(start(2, 1001)).toBeUndefined()
   accounts.change(accountId, { passwordHash: 'hash', disabledAt: 1002 })
   expect(start(3, 1003)).toBeUndefined()
-  expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([1000])
+  expect(stored.list(accountId).map(({ createdAt }) => createdAt)).toEqual([1000])
 })

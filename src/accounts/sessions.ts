@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, isNull, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { accounts, sessions } from '../db/schema.ts'
+import { accounts, sessions as table } from '../db/schema.ts'
+import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import type { Caller } from '../lib/thread.ts'
 import { type Factor, factorUser } from './second-factor.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
 import type { AccountId, AccountRow } from './store.ts'
@@ -13,7 +13,7 @@ import type { AccountId, AccountRow } from './store.ts'
 const AGENT_MAX_LENGTH = 200
 /** Lifetime of a long session, independent of use. */
 export const LONG_SESSION_MS = 30 * DAY
-/** `touchSession` writes in flight at once. Beyond this, the next request writes the time. */
+/** Writes of `touch` in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 
 /** What a session is started with. */
@@ -26,8 +26,7 @@ export interface SignInProof {
 }
 
 interface SessionsOptions {
-  reads: SessionReads
-  writer: Caller<SessionWrites>
+  data: DataOf<{ sessions: typeof sessions }>
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
@@ -59,10 +58,10 @@ export class Sessions {
     { accountId, passwordHash, factor }: SignInProof,
     from: { address: string; agent: string; replaces: string | undefined; isLong: boolean },
   ): Promise<{ session: SessionRow; token: string }> {
-    const { writer, clock, idleMs, maxMs } = this.#options
+    const { data, clock, idleMs, maxMs } = this.#options
     const { token, hash } = this.newToken()
     const now = clock()
-    const session = await writer.call('startSession', {
+    const session = await data.sessions.start({
       passwordHash,
       factor,
       session: {
@@ -86,7 +85,7 @@ export class Sessions {
   /** Undefined for an unknown or expired token. Stores that the session is in use. */
   find(token: string | undefined): SessionRow | undefined {
     if (token === undefined || !TOKEN_SHAPE.test(token)) return undefined
-    const session = this.#options.reads.findByHash(this.#hash(token))
+    const session = this.#options.data.sessions.findByHash(this.#hash(token))
     const now = this.#options.clock()
     if (!session || this.#isExpired(session, now)) return undefined
     this.#touch(session, now)
@@ -96,7 +95,9 @@ export class Sessions {
   /** The sessions of an account that have not expired, last used first. */
   list(accountId: AccountId): SessionView[] {
     const now = this.#options.clock()
-    return this.#options.reads.list(accountId).filter((session) => !this.#isExpired(session, now))
+    return this.#options.data.sessions
+      .list(accountId)
+      .filter((session) => !this.#isExpired(session, now))
   }
 
   /** A token that replaces a session's own, and the hash to store of it. */
@@ -106,11 +107,11 @@ export class Sessions {
   }
 
   end(id: number, accountId: AccountId): Promise<void> {
-    return this.#options.writer.call('endSession', { id, accountId })
+    return this.#options.data.sessions.end({ id, accountId })
   }
 
   endOthers(accountId: AccountId, keep: number): Promise<void> {
-    return this.#options.writer.call('endSessions', { accountId, keep })
+    return this.#options.data.sessions.endAll({ accountId, keep })
   }
 
   #isExpired({ createdAt, seenAt, isLong }: SessionView | SessionRow, now: number): boolean {
@@ -120,11 +121,11 @@ export class Sessions {
   }
 
   #touch({ id, seenAt }: SessionRow, now: number): void {
-    const { writer, idleMs } = this.#options
+    const { data, idleMs } = this.#options
     if (now - seenAt < Math.min(MINUTE, idleMs / 4)) return
     if (this.#touching.has(id) || this.#touching.size >= TOUCHES_MAX) return
     this.#touching.add(id)
-    const written = writer.call('touchSession', { id, seenAt: now }, { background: true })
+    const written = data.sessions.touch({ id, seenAt: now }, { background: true })
     // The service's health reports a failing disk; the page does not depend on this write.
     written.catch(() => {}).finally(() => this.#touching.delete(id))
   }
@@ -135,7 +136,7 @@ export class Sessions {
 }
 
 /** db/schema.ts explains each column. */
-type Session = typeof sessions.$inferSelect
+type Session = typeof table.$inferSelect
 
 export type NewSession = Omit<Session, 'id' | 'seenAt' | 'provedAt'>
 
@@ -145,38 +146,29 @@ export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
 
 export type SessionView = Omit<Session, 'hash' | 'accountId' | 'provedAt'>
 
-/** One-row lookups of sessions, on the control thread's own connection. */
-export class SessionReads {
-  readonly #orm
-  readonly #byHash
+function sessionReads(db: Database) {
+  const orm = drizzle({ client: db })
+  const { id, createdAt, seenAt, provedAt, isLong, accountId, address, agent } = table
+  const { email, plan, isOwner, timeZone } = accounts
+  const account = { email, plan, isOwner, timeZone }
+  const byHash = orm
+    .select({ id, createdAt, seenAt, provedAt, isLong, accountId, ...account })
+    .from(table)
+    .innerJoin(accounts, eq(accounts.id, accountId))
+    .where(and(eq(table.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
+    .prepare()
+  return {
+    /** The session of an account that is not disabled, however old. */
+    findByHash: (hash: Buffer): SessionRow | undefined => byHash.get({ hash }),
 
-  constructor(db: Database) {
-    this.#orm = drizzle({ client: db })
-    const { id, createdAt, seenAt, provedAt, isLong, accountId } = sessions
-    const { email, plan, isOwner, timeZone } = accounts
-    const account = { email, plan, isOwner, timeZone }
-    this.#byHash = this.#orm
-      .select({ id, createdAt, seenAt, provedAt, isLong, accountId, ...account })
-      .from(sessions)
-      .innerJoin(accounts, eq(accounts.id, accountId))
-      .where(and(eq(sessions.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
-      .prepare()
-  }
-
-  /** The session of an account that is not disabled, however old. */
-  findByHash(hash: Buffer): SessionRow | undefined {
-    return this.#byHash.get({ hash })
-  }
-
-  /** Last used first. */
-  list(accountId: AccountId): SessionView[] {
-    const { id, createdAt, seenAt, address, agent, isLong } = sessions
-    return this.#orm
-      .select({ id, createdAt, seenAt, address, agent, isLong })
-      .from(sessions)
-      .where(eq(sessions.accountId, accountId))
-      .orderBy(desc(seenAt), desc(id))
-      .all()
+    /** Last used first. */
+    list: (ofAccount: AccountId): SessionView[] =>
+      orm
+        .select({ id, createdAt, seenAt, address, agent, isLong })
+        .from(table)
+        .where(eq(accountId, ofAccount))
+        .orderBy(desc(seenAt), desc(id))
+        .all(),
   }
 }
 
@@ -190,7 +182,7 @@ interface SessionKey {
 }
 
 const isSession = ({ id, accountId }: SessionKey) =>
-  and(eq(sessions.id, id), eq(sessions.accountId, accountId))
+  and(eq(table.id, id), eq(table.accountId, accountId))
 
 interface StartCommand {
   session: NewSession
@@ -202,7 +194,6 @@ interface StartCommand {
   longBefore: number
 }
 
-/** The function `startSession` of `sessionWrites`. */
 function sessionStarter(db: Database) {
   const orm = drizzle({ client: db })
   const active = db.prepare<
@@ -238,19 +229,42 @@ function sessionStarter(db: Database) {
     endExpired.run(startedBefore, seenBefore, longBefore, replaces ?? null)
     const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
-      .insert(sessions)
+      .insert(table)
       .values({ ...session, ...times })
-      .returning({ id: sessions.id })
+      .returning({ id: table.id })
       .get()
     endOldest.run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
     return { id, ...times, isLong, accountId, ...account }
   }
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function sessionWrites(db: Database) {
+/** Changes sessions, for writes of this and other subjects. */
+export const sessionRows = perConnection((db) => {
   const orm = drizzle({ client: db })
   return {
+    isActive: (session: SessionKey): boolean =>
+      orm.select({ id: table.id }).from(table).where(isSession(session)).get() !== undefined,
+
+    /** Replaces the session's token: copies of the old one are worthless from now on. */
+    renew({ id, hash, provedAt }: { id: number; hash: Uint8Array; provedAt: number }): void {
+      orm.update(table).set({ hash, provedAt }).where(eq(table.id, id)).run()
+    },
+
+    /** All sessions of the account but `keep`. */
+    endAll({ accountId, keep }: { accountId: AccountId; keep?: number }): void {
+      const others = keep === undefined ? undefined : ne(table.id, keep)
+      orm
+        .delete(table)
+        .where(and(eq(table.accountId, accountId), others))
+        .run()
+    },
+  }
+})
+
+/** Sessions of the dashboard. The class `Sessions` has their rules. */
+export const sessions = subject({
+  reads: sessionReads,
+  writes: {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
      * expired sessions: short ones that were started before `startedBefore` or not used since
@@ -258,44 +272,43 @@ export function sessionWrites(db: Database) {
      * changed, unless `passwordHash` is still the password of an active account and `factor`, where
      * the account needs one, was not used before.
      */
-    startSession: sessionStarter(db),
+    start: write({ since: 1, prepare: sessionStarter }),
 
-    touchSession({ id, seenAt }: { id: number; seenAt: number }): void {
-      orm.update(sessions).set({ seenAt }).where(eq(sessions.id, id)).run()
-    },
+    touch: write({
+      since: 1,
+      prepare(db) {
+        const orm = drizzle({ client: db })
+        return ({ id, seenAt }: { id: number; seenAt: number }): void =>
+          void orm.update(table).set({ seenAt }).where(eq(table.id, id)).run()
+      },
+    }),
 
     /** The password was entered in the session. False when the session has ended. */
-    proveSession({ provedAt, ...session }: SessionKey & { provedAt: number }): boolean {
-      const proved = orm
-        .update(sessions)
-        .set({ provedAt })
-        .where(isSession(session))
-        .returning({ id: sessions.id })
-        .all()
-      return proved.length > 0
-    },
+    prove: write({
+      since: 1,
+      prepare(db) {
+        const orm = drizzle({ client: db })
+        return ({ provedAt, ...session }: SessionKey & { provedAt: number }): boolean => {
+          const proved = orm
+            .update(table)
+            .set({ provedAt })
+            .where(isSession(session))
+            .returning({ id: table.id })
+            .all()
+          return proved.length > 0
+        }
+      },
+    }),
 
-    /** Replaces the session's token: copies of the old one are worthless from now on. */
-    renewSession({ id, hash, provedAt }: { id: number; hash: Uint8Array; provedAt: number }): void {
-      orm.update(sessions).set({ hash, provedAt }).where(eq(sessions.id, id)).run()
-    },
-
-    hasSession: (session: SessionKey): boolean =>
-      orm.select({ id: sessions.id }).from(sessions).where(isSession(session)).get() !== undefined,
-
-    endSession(session: SessionKey): void {
-      orm.delete(sessions).where(isSession(session)).run()
-    },
+    end: write({
+      since: 1,
+      prepare(db) {
+        const orm = drizzle({ client: db })
+        return (session: SessionKey): void => void orm.delete(table).where(isSession(session)).run()
+      },
+    }),
 
     /** All sessions of the account but `keep`. */
-    endSessions({ accountId, keep }: { accountId: AccountId; keep?: number }): void {
-      const others = keep === undefined ? undefined : ne(sessions.id, keep)
-      orm
-        .delete(sessions)
-        .where(and(eq(sessions.accountId, accountId), others))
-        .run()
-    },
-  }
-}
-
-export type SessionWrites = ReturnType<typeof sessionWrites>
+    endAll: write({ since: 1, prepare: (db) => sessionRows(db).endAll }),
+  },
+})

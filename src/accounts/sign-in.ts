@@ -2,11 +2,11 @@ import { networkOf } from '../hot/client-address.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Passwords, Requester } from './passwords.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
-import type { AccountId, AccountRow, AccountStore } from './store.ts'
+import type { AccountId, AccountReads, AccountRow } from './store.ts'
 import type { Attempt, Gate, Throttle } from './throttle.ts'
 
 interface SignInDeps {
-  accounts: AccountStore
+  accounts: AccountReads
   passwords: Passwords
   throttle: Throttle
   hasher: SecretHasher

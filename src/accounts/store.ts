@@ -3,6 +3,7 @@ import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes, visitsByDay } from '../db/schema.ts'
+import { perConnection } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
@@ -48,17 +49,16 @@ export interface NewAccount {
 }
 
 /**
- * Accounts and their keys. Times are epoch ms. Letter case makes no difference in e-mail addresses.
+ * Reads accounts and their keys. Times are epoch ms. Letter case makes no difference in e-mail
+ * addresses.
  */
-export class AccountStore {
-  readonly #db: Database
+export class AccountReads {
   #hasOwner = false
   readonly #orm
   readonly #byKeyHash
   readonly #byEmail
 
   constructor(db: Database) {
-    this.#db = db
     this.#orm = drizzle({ client: db })
     const hasEmail = sql`lower(${accounts.email}) = lower(${sql.placeholder('email')})`
     this.#byEmail = this.#orm.select().from(accounts).where(hasEmail).prepare()
@@ -130,6 +130,18 @@ export class AccountStore {
       .where(and(eq(apiKeys.accountId, id), isActive(now)))
       .orderBy(desc(apiKeys.id))
       .all()
+  }
+}
+
+/** Changes accounts and their keys, inside a transaction of the caller. */
+export class AccountStore extends AccountReads {
+  readonly #db: Database
+  readonly #orm
+
+  constructor(db: Database) {
+    super(db)
+    this.#db = db
+    this.#orm = drizzle({ client: db })
   }
 
   /** Undefined, and nothing is stored, if the e-mail address has an account already. */
@@ -221,6 +233,9 @@ export class AccountStore {
   }
 }
 
+/** One for all writes on a connection. */
+export const accountStore = perConnection((db) => new AccountStore(db))
+
 /** A key without an expiry, or with a later one. */
 const isActive = (at: number) => or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, at))
 
@@ -241,8 +256,8 @@ interface OverviewQuery {
   offset: number
 }
 
-/** Runs on the reader thread: a search looks at every account. */
-export function overviewReads(db: Database) {
+/** A page of accounts. A search looks at every account. */
+export function overviewScan(db: Database) {
   const matches = `deleted_at IS NULL AND (?1 = '' OR instr(lower(email), lower(?1)) > 0)`
   const page = db.prepare<AccountOverview, [string, number, number]>(
     `SELECT id, email, plan, is_owner AS isOwner, link_count AS linkCount,
@@ -256,18 +271,9 @@ export function overviewReads(db: Database) {
   const count = db.prepare<{ n: number }, [string]>(
     `SELECT count(*) AS n FROM accounts WHERE ${matches}`,
   )
-  return {
-    /** Newest first, without accounts that are being deleted. `total` counts all pages. */
-    accountOverviews({ search, limit, offset }: OverviewQuery): {
-      total: number
-      items: AccountOverview[]
-    } {
-      return db.transaction(() => ({
-        total: count.get(search)?.n ?? 0,
-        items: page.all(search, limit, offset),
-      }))()
-    },
-  }
+  return ({ search, limit, offset }: OverviewQuery): { total: number; items: AccountOverview[] } =>
+    db.transaction(() => ({
+      total: count.get(search)?.n ?? 0,
+      items: page.all(search, limit, offset),
+    }))()
 }
-
-export type OverviewReads = ReturnType<typeof overviewReads>

@@ -1,14 +1,15 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { operationsOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { HOUR } from '../lib/clock.ts'
 import { KEY_OVERLAP_MS } from './keys.ts'
 import { OneTimeLinkStore } from './one-time-links.ts'
-import { SessionReads, sessionWrites } from './sessions.ts'
+import { sessions } from './sessions.ts'
 import { AccountStore, type NewAccount, type NewKey } from './store.ts'
-import { accountWrites } from './writes.ts'
+import { accounts as subject } from './writes.ts'
 
 const KEY: NewKey = {
   hash: Buffer.alloc(32),
@@ -26,7 +27,8 @@ test('a session that has ended meanwhile changes no password', () => {
   const accounts = new AccountStore(db)
   const id = accounts.create({ ...ANN, passwordHash: 'old' }) ?? 0
   const hash = Buffer.alloc(32, 1)
-  sessionWrites(db).startSession({
+  const { start, findByHash, endAll } = operationsOn(db, sessions)
+  start({
     session: { hash, accountId: id, createdAt: 1000, address: '', agent: '', isLong: 0 },
     passwordHash: 'old',
     replaces: undefined,
@@ -34,11 +36,11 @@ test('a session that has ended meanwhile changes no password', () => {
     seenBefore: 0,
     longBefore: 0,
   })
-  const keep = new SessionReads(db).findByHash(hash)?.id ?? 0
-  const { changePassword } = accountWrites(db)
+  const keep = findByHash(hash)?.id ?? 0
+  const { changePassword } = operationsOn(db, subject)
   const change = { accountId: id, keep, tokenHash: Buffer.alloc(32, 2), now: 1001 }
   expect(changePassword({ ...change, passwordHash: 'new' })).toBe(true)
-  sessionWrites(db).endSessions({ accountId: id })
+  endAll({ accountId: id })
   expect(changePassword({ ...change, passwordHash: 'stolen' })).toBe(false)
   expect(accounts.find(id)?.passwordHash).toBe('new')
   db.close()

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { inProcess } from '../../test/support/in-process.ts'
+import { dataOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { bucketAdder } from '../hits/series.ts'
 import { type LinkLists, LinkPages, linkLists } from '../links/lists.ts'
-import { lookupKeys, type RangeTopReads, rangeTopReads, TopLinks } from './top.ts'
+import { lookupKeys, TopLinks, topLinks } from './top.ts'
 
 interface Hit {
   link: number
@@ -49,16 +50,16 @@ function setUp(db: Database, links: number, hits: readonly Hit[]) {
       .sort((a, b) => b.hits - a.hits || b.id - a.id)
   }
   const lookups = { links: 0 }
-  const reads = rangeTopReads(db)
-  const reader = inProcess<RangeTopReads & LinkLists>({
-    ...linkLists(db, { rankAtOnce: 4 }),
+  const reads = dataOn(db, { topLinks }).topLinks
+  const counted: typeof reads = {
     ...reads,
-    rangeSums(query) {
+    hitSums(query) {
       lookups.links += query.ids.length
-      return reads.rangeSums(query)
+      return reads.hitSums(query)
     },
-  })
-  return { reader, pages: new LinkPages(reader), expected, lookups }
+  }
+  const reader = inProcess<LinkLists>(linkLists(db, { rankAtOnce: 4 }))
+  return { data: { topLinks: counted }, pages: new LinkPages(reader), expected, lookups }
 }
 
 function openEmpty(path: string) {
@@ -85,9 +86,9 @@ test('an exact list has the links with the most hits in the range, newest first 
   const size = fc.integer({ min: 1, max: 40 })
   await fc.assert(
     fc.asyncProperty(arbitraryHits, hour, hour, size, async (hits, a, b, candidatesMax) => {
-      const { reader, pages, expected } = setUp(db, 30, hits)
+      const { data, pages, expected } = setUp(db, 30, hits)
       const [from, to] = [Math.min(a, b), Math.max(a, b)]
-      const top = new TopLinks({ reader, pages, candidatesMax })
+      const top = new TopLinks({ data, pages, candidatesMax })
       for (const accountId of [1, 2]) {
         const found = await top.find({ accountId, from, to, limit: 5 })
         const wanted = expected(accountId, from, to).slice(0, 5)
@@ -108,8 +109,8 @@ test('links with fewer hits of all time than the last of the list are not looked
   using folder = temporaryFolder()
   using db = openEmpty(folder.path)
   const hits = Array.from({ length: 30 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 2 ** i }))
-  const { reader, pages, lookups } = setUp(db, 30, hits)
-  const top = new TopLinks({ reader, pages, lookupsMax: 3 * 24 })
+  const { data, pages, lookups } = setUp(db, 30, hits)
+  const top = new TopLinks({ data, pages, lookupsMax: 3 * 24 })
   const query = { accountId: 1, from: FIRST, to: FIRST + 24, limit: 2 }
   const { links, isExact } = await top.find(query)
   expect([links.map(({ id }) => id), isExact]).toEqual([[29, 28], true])
@@ -121,25 +122,22 @@ test('the work is bounded, and the list says so', async () => {
   using db = openEmpty(folder.path)
   // The 20 links with most hits of all time have none in the range.
   const old = Array.from({ length: 20 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 100 }))
-  const { reader, pages, lookups } = setUp(db, 30, [
-    ...old,
-    { link: 24, hour: FIRST + 48, count: 1 },
-  ])
+  const { data, pages, lookups } = setUp(db, 30, [...old, { link: 24, hour: FIRST + 48, count: 1 }])
   const query = { accountId: 1, from: FIRST + 48, to: FIRST + 72, limit: 2 }
-  const bounded = await new TopLinks({ reader, pages, lookupsMax: 10 }).find(query)
+  const bounded = await new TopLinks({ data, pages, lookupsMax: 10 }).find(query)
   expect([bounded.links, bounded.isExact, lookups.links]).toEqual([[], false, 10])
   // One of the newest links.
-  const few = await new TopLinks({ reader, pages, candidatesMax: 8 }).find(query)
+  const few = await new TopLinks({ data, pages, candidatesMax: 8 }).find(query)
   expect([few.links.map(({ code }) => code), few.isExact]).toEqual([['CODE24'], false])
 })
 
 test('a link has its title and its URL', async () => {
   using folder = temporaryFolder()
   using db = openEmpty(folder.path)
-  const { reader, pages } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
+  const { data, pages } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
   db.run("UPDATE links SET title = 'Spring' WHERE id = 1")
   const query = { accountId: 1, from: FIRST, to: FIRST + 1, limit: 5 }
-  const { links } = await new TopLinks({ reader, pages }).find(query)
+  const { links } = await new TopLinks({ data, pages }).find(query)
   const url = 'https://example.com/'
   expect(links).toEqual([{ id: 1, code: 'CODE1', url, title: 'Spring', hits: 3 }])
 })

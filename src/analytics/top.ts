@@ -1,7 +1,6 @@
-import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { type Operations, scan, subject } from '../db/subject.ts'
 import { HOURS_OF_DAY, LINK, type Step } from '../hits/series.ts'
-import type { Caller } from '../lib/thread.ts'
 import type { LinkPages } from '../links/lists.ts'
 import { mostHitsFirst, type Ranked } from '../links/ranking.ts'
 
@@ -28,7 +27,7 @@ interface RangeTop {
 }
 
 interface TopOptions {
-  reader: Caller<RangeTopReads>
+  data: { topLinks: Operations<typeof topLinks> }
   pages: Pick<LinkPages, 'rank'>
   /** Tests pass small ones. */
   candidatesMax?: number
@@ -59,16 +58,14 @@ export class TopLinks {
 
   /** Leaves out hits that are not counted yet, and links without hits in the range. */
   async find(query: TopQuery): Promise<RangeTop> {
-    const { reader, pages } = this.#options
+    const { data, pages } = this.#options
     const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
     const { accountId, from, to, limit } = query
     if (query.linkIds) return this.#findAmong(query.linkIds, query)
     const ranked = await pages.rank({ accountId, limit: candidatesMax })
     const ranking = ranked.filter(({ count }) => count > 0)
     const isWhole = ranking.length < candidatesMax
-    const newest = isWhole
-      ? []
-      : await reader.call('newestLinks', { accountId, limit: candidatesMax })
+    const newest = isWhole ? [] : await data.topLinks.newest({ accountId, limit: candidatesMax })
     const keys = lookupKeys(from, to)
     const cost = Math.max(1, keys.days.length + keys.hours.length)
     const all = merged(ranking, newest)
@@ -80,7 +77,7 @@ export class TopLinks {
     while (at < lookedAtMax && (all[at]?.count ?? 0) > floor()) {
       const next = Math.min(at + step, lookedAtMax)
       const ids = all.slice(at, next).map(({ id }) => id)
-      const sums = await reader.call('rangeSums', { ids, ...keys })
+      const sums = await data.topLinks.hitSums({ ids, ...keys })
       best = merged(best, sums).slice(0, limit)
       at = next
     }
@@ -96,7 +93,7 @@ export class TopLinks {
     const sums: Ranked[] = []
     for (let at = 0; at < linkIds.length; at += step) {
       const ids = linkIds.slice(at, at + step)
-      sums.push(...(await this.#options.reader.call('rangeSums', { ids, ...keys })))
+      sums.push(...(await this.#options.data.topLinks.hitSums({ ids, ...keys })))
     }
     const best = sums.sort(mostHitsFirst).slice(0, limit)
     return { isExact: true, links: await this.#titled(best) }
@@ -104,7 +101,7 @@ export class TopLinks {
 
   async #titled(best: readonly Ranked[]): Promise<RangeTopLink[]> {
     const ids = best.map(({ id }) => id)
-    const found = await this.#options.reader.call('titledLinks', { ids })
+    const found = await this.#options.data.topLinks.withTitles({ ids })
     const links = new Map(found.map((link) => [link.id, link]))
     return best.flatMap(({ id, count }) => {
       const link = links.get(id)
@@ -139,37 +136,41 @@ interface SumsQuery {
   hours: readonly number[]
 }
 
-/** Runs on the reader thread. */
-export function rangeTopReads(db: Database) {
-  const inBuckets = (step: Step, values: string) =>
-    `SELECT id, count FROM hits_by_${step}
-     WHERE ${step} IN (SELECT value FROM json_each(${values})) AND scope = ${LINK}
-       AND id IN (SELECT value FROM json_each(?1))`
-  const sums = db.prepare<Ranked, [string, string, string]>(
-    `SELECT id, sum(count) AS count
-     FROM (${inBuckets('day', '?2')} UNION ALL ${inBuckets('hour', '?3')}) GROUP BY id`,
-  )
-  const newest = db.prepare<Ranked, [AccountId, number]>(
-    `SELECT links.id, coalesce(hits.count, 0) AS count
-     FROM links LEFT JOIN hits ON hits.link_id = links.id
-     WHERE links.account_id = ? ORDER BY links.id DESC LIMIT ?`,
-  )
-  const titled = db.prepare<Omit<RangeTopLink, 'hits'>, [string]>(
-    `SELECT links.id, code, url, title
-     FROM json_each(?) JOIN links ON links.id = value`,
-  )
-  return {
+/** The links with the most hits in a range of time, and their candidates. */
+export const topLinks = subject({
+  scans: {
     /** Committed hits of the links in these UTC days and hours. Leaves out links without any. */
-    rangeSums: ({ ids, days, hours }: SumsQuery): Ranked[] =>
-      sums.all(JSON.stringify(ids), JSON.stringify(days), JSON.stringify(hours)),
+    hitSums: scan((db) => {
+      const inBuckets = (step: Step, values: string) =>
+        `SELECT id, count FROM hits_by_${step}
+         WHERE ${step} IN (SELECT value FROM json_each(${values})) AND scope = ${LINK}
+           AND id IN (SELECT value FROM json_each(?1))`
+      const sums = db.prepare<Ranked, [string, string, string]>(
+        `SELECT id, sum(count) AS count
+         FROM (${inBuckets('day', '?2')} UNION ALL ${inBuckets('hour', '?3')}) GROUP BY id`,
+      )
+      return ({ ids, days, hours }: SumsQuery): Ranked[] =>
+        sums.all(JSON.stringify(ids), JSON.stringify(days), JSON.stringify(hours))
+    }),
 
-    newestLinks: ({ accountId, limit }: { accountId: AccountId; limit: number }): Ranked[] =>
-      newest.all(accountId, limit),
+    newest: scan((db) => {
+      const newest = db.prepare<Ranked, [AccountId, number]>(
+        `SELECT links.id, coalesce(hits.count, 0) AS count
+         FROM links LEFT JOIN hits ON hits.link_id = links.id
+         WHERE links.account_id = ? ORDER BY links.id DESC LIMIT ?`,
+      )
+      return ({ accountId, limit }: { accountId: AccountId; limit: number }): Ranked[] =>
+        newest.all(accountId, limit)
+    }),
 
     /** In no order, without those that were deleted. */
-    titledLinks: ({ ids }: { ids: readonly number[] }): Omit<RangeTopLink, 'hits'>[] =>
-      titled.all(JSON.stringify(ids)),
-  }
-}
-
-export type RangeTopReads = ReturnType<typeof rangeTopReads>
+    withTitles: scan((db) => {
+      const titled = db.prepare<Omit<RangeTopLink, 'hits'>, [string]>(
+        `SELECT links.id, code, url, title
+         FROM json_each(?) JOIN links ON links.id = value`,
+      )
+      return ({ ids }: { ids: readonly number[] }): Omit<RangeTopLink, 'hits'>[] =>
+        titled.all(JSON.stringify(ids))
+    }),
+  },
+})

@@ -1,11 +1,11 @@
+import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
-import type { Caller } from '../lib/thread.ts'
 import type { Owner } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
-import type { VisitQuery, VisitReads, VisitSlice } from '../visits/store.ts'
+import type { VisitQuery, VisitSlice, visits } from '../visits/store.ts'
 import { kindOf, OTHER, VISIT_KINDS, type VisitKind, visitValue } from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
@@ -45,7 +45,7 @@ interface VisitDetailsOptions {
   isOn: boolean
   /** Whether there is a source of countries. */
   hasCountries: boolean
-  reader: Caller<VisitReads>
+  data: { visits: Pick<Operations<typeof visits>, 'sums'> }
   series: Pick<HitSeries, 'bars'>
 }
 
@@ -72,14 +72,14 @@ export class VisitDetails {
 
   /** `by`: who reads: one account or public page gets no more time for further requests. */
   async of(owner: HitOwner, { from, to }: DayRange, by: Owner): Promise<Visits> {
-    const { reader, series } = this.#options
+    const { data, series } = this.#options
     const sums = emptySums()
     for (const part of partsOf(owner)) {
       let next: number | undefined = from
       while (next !== undefined) {
         const query: VisitQuery = { owner: part, from: next, to }
         // In the background: lists come first.
-        const read = () => reader.call('visitSumsSlice', query, { background: true })
+        const read = () => data.visits.sums(query, { background: true })
         const slice: VisitSlice = await this.#reads.run(by, read)
         addSums(sums, decodeSums(slice.parts))
         next = slice.next

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { DATABASE_VERSION, migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { openJournal } from '../hits/hits.ts'
-import { HitReads } from '../hits/store.ts'
+import { hitReads } from '../hits/store.ts'
 import { HEAD } from '../hot/journal-appender.ts'
 import type { JournalRange } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
@@ -57,7 +57,7 @@ test('an append in progress on another thread keeps no later hit out of a backup
   const copy = join(folder.path, 'copy.db')
   takeSnapshot(folder.path, copy, 0)
   db.close()
-  expect(new HitReads(openReadonly(copy, { cacheKiB: 1024 })).counts([1, 2])).toMatchObject([
+  expect(hitReads(openReadonly(copy, { cacheKiB: 1024 })).counts([1, 2])).toMatchObject([
     { id: 1, count: 1 },
     { id: 2, count: 1 },
   ])

@@ -3,7 +3,7 @@ import { findKeyByName, hasNoExpiry, issueKey, KEY_OVERLAP_MS, keyName } from '.
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow, KeyRow } from '../accounts/store.ts'
-import type { AccountWrites } from '../accounts/writes.ts'
+import type { Data } from '../data.ts'
 import { isoTime } from '../lib/clock.ts'
 import {
   type Administration,
@@ -123,7 +123,7 @@ export async function createAccount(
 ): Promise<string> {
   const { key, stored } = issueKey(deps)
   const account = { email, plan, key: stored, now: deps.clock() }
-  const id = await deps.writer.call('createAccount', account)
+  const id = await deps.data.accounts.create(account)
   if (id === undefined) throw new CommandError(`${email} has an account already`)
   if (json) return JSON.stringify({ account_id: id, email, plan, api_key: key })
   return `Account ${email} (${plan}).\nAPI key. Copy it now: you won't see it again.\n\n  ${key}\n`
@@ -147,7 +147,7 @@ export async function setPlan(
   { email, plan }: { email: string; plan: Plan },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
-  await deps.writer.call('setPlan', { accountId, plan })
+  await deps.data.accounts.setPlan({ accountId, plan })
   return `${email} is on the ${plan} plan.`
 }
 
@@ -169,7 +169,7 @@ export async function resetTwoFactor(
 ): Promise<string> {
   const account = await getAccount(deps, email)
   if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
-  await deps.writer.call('resetTotp', { accountId: account.id })
+  await deps.data.secondFactors.reset({ accountId: account.id })
   return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
 }
 
@@ -196,7 +196,7 @@ async function addLink(
   about: { purpose: 'setup' } | { purpose: 'reset'; accountId: number },
 ): Promise<{ link: string; ends_at: string }> {
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-  await deps.writer.call('addOneTimeLink', stored)
+  await deps.data.oneTimeLinks.add(stored)
   return { link: deps.baseUrl + path, ends_at: isoTime(stored.endsAt) }
 }
 
@@ -252,13 +252,13 @@ function chooseKey(
 
 /** Returns when the old key expires, as the end of a sentence. */
 async function replaceKeys(
-  { writer, clock }: Administration,
-  keys: Omit<Parameters<AccountWrites['replaceKeys']>[0], 'endsAt' | 'now'>,
+  { data, clock }: Administration,
+  keys: Omit<Parameters<Data['keys']['replace']>[0], 'endsAt' | 'now'>,
   immediately: Flag,
 ): Promise<string> {
   const now = clock()
   const endsAt = immediately ? now : now + KEY_OVERLAP_MS
-  await writer.call('replaceKeys', { ...keys, endsAt, now })
+  await data.keys.replace({ ...keys, endsAt, now })
   return immediately ? 'has expired' : `works until ${isoTime(endsAt)}`
 }
 
@@ -269,7 +269,7 @@ export async function disableAccount(
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
   const command = { accountId, links: links === true, now: deps.clock() }
-  if (!(await deps.moderation.call('disableAccount', command))) {
+  if (!(await deps.data.accounts.disable(command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }
   const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
@@ -281,7 +281,7 @@ export async function enableAccount(
   { email }: { email: string },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
-  await deps.moderation.call('enableAccount', { accountId })
+  await deps.data.accounts.enable({ accountId })
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 

@@ -8,10 +8,11 @@ import { findLogPosition } from '../cluster/position.ts'
 import { requireSameMode } from '../cluster/setup.ts'
 import { SharedOrder } from '../cluster/shared-order.ts'
 import type { Config } from '../config.ts'
+import { type Data, subjects } from '../data.ts'
 import { createDataFolder, openDataFolder, requireDatabase } from '../data-folder.ts'
 import { FolderLock, readHolder } from '../db/lock.ts'
 import { inTransaction } from '../db/open.ts'
-import { SettingStore } from '../db/settings.ts'
+import { openSubjects, scanFunctions } from '../db/subject.ts'
 import type { Decider, Order } from '../db/writer.ts'
 import { wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
@@ -23,8 +24,7 @@ import { PublicUrls } from '../links/link.ts'
 import { LinkReads } from '../links/read.ts'
 import type { ResolveDeps } from '../links/resolve.ts'
 import { MaintenanceMode } from '../maintenance/mode.ts'
-import { Moderation, ModerationReads } from '../moderation/moderation.ts'
-import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
+import { loggedWrites, sharedWrites } from '../writes.ts'
 import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
 import type { Flag } from './options.ts'
@@ -35,8 +35,8 @@ import { type Calls, callService, type Functions, findService } from './socket.t
  * the database and changes take effect at once. Without one, they run in their own process.
  */
 export interface Administration extends KeyDeps, ResolveDeps {
-  writer: Caller<SharedWrites> & Pick<Decider, 'catchUp'>
-  moderation: Moderation
+  data: Data
+  writer: Pick<Decider, 'catchUp'>
   maintenance: MaintenanceMode
   /** Of the service, without a slash at its end. */
   baseUrl: string
@@ -143,19 +143,23 @@ async function openFolder<Commands extends Functions<Administration>>(
   opened.defer(() => db.close())
   const writer = new FolderWriter(db, config)
   opened.use(writer)
+  const data = openSubjects(subjects, {
+    db,
+    callReader: (name, args) =>
+      Promise.resolve(functionOf(scanFunctions(subjects, db), name)(args)),
+    callWriter: (name, args) => writer.call(name, args),
+    // This process has no caches.
+    effects: [],
+  })
   const deps: Administration = {
     accounts,
     hasher,
     writer,
-    moderation: new Moderation({
-      reads: new ModerationReads(db),
-      writer,
-      effects: { rulesChanged() {} },
-    }),
+    data,
     reads: new LinkReads(db),
     aliases: new AliasReads(db),
     addresses: new PublicUrls(config),
-    maintenance: new MaintenanceMode(new SettingStore(db), wallClock),
+    maintenance: new MaintenanceMode(data.settings, wallClock),
     baseUrl: config.baseUrl,
     clock: wallClock,
     random: secureRandom,
@@ -176,17 +180,14 @@ class FolderWriter implements AsyncDisposable {
     this.#config = config
   }
 
-  async call<Name extends keyof SharedWrites>(
-    name: Name,
-    args: Parameters<SharedWrites[Name]>[0],
-  ): Promise<Awaited<ReturnType<SharedWrites[Name]>>> {
+  async call(name: string, args: unknown): Promise<unknown> {
     const log = await this.#openLog()
     if (!log) {
-      const run = functionOf(sharedWrites(this.#db), name)
-      return inTransaction(this.#db, () => run(args)) as never
+      const run = functionOf(sharedWrites(this.#db, { id: '' }), name)
+      return inTransaction(this.#db, () => run(args))
     }
     const [outcome] = await log.submit([{ name, args }])
-    if (outcome && 'value' in outcome) return outcome.value as never
+    if (outcome && 'value' in outcome) return outcome.value
     throw new DataError(outcome?.error ?? 'The change has no result.')
   }
 
@@ -210,7 +211,7 @@ class FolderWriter implements AsyncDisposable {
 async function openLog(db: Database, { dataDir, clusterUrl }: Config): Promise<Order> {
   requireSameMode(db, dataDir, clusterUrl)
   const host = hostIdOf(dataDir)
-  const functions = loggedWrites(db, host)
+  const functions = loggedWrites(db, { id: host })
   const boot = crypto.randomUUID()
   const folder = { db, url: clusterUrl ?? '', host, functions, boot }
   await applyLog(folder)

@@ -146,7 +146,7 @@ async function leave(config: Config): Promise<string> {
     requirePosition({ db, dataDir })
     const host = hostIdOf(dataDir)
     if (clusterUrl) {
-      const functions = loggedWrites(db, host)
+      const functions = loggedWrites(db, { id: host })
       try {
         await applyLog({ db, url: clusterUrl, host, functions })
         await usingPostgres(clusterUrl, (sql) => removeHost(sql, host))

@@ -49,9 +49,9 @@ async function disableCode(
   administration: Administration,
   { link, reason }: { link: string; reason: string },
 ): Promise<string> {
-  const { moderation, clock } = administration
+  const { data, clock } = administration
   const code = requireCode(administration, link)
-  const found = await moderation.call('disableCode', { code, reason, now: clock() })
+  const found = await data.moderation.disable({ code, reason, now: clock() })
   if (!found) throw new CommandError(`no link has the code ${code}`)
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
@@ -61,7 +61,7 @@ async function enableCode(
   { link }: { link: string },
 ): Promise<string> {
   const code = requireCode(administration, link)
-  const found = await administration.moderation.call('enableCode', { code })
+  const found = await administration.data.moderation.enable({ code })
   if (!found) throw new CommandError(`${code} is not disabled`)
   return `${code} is enabled.`
 }
@@ -73,8 +73,8 @@ function requireCode(administration: Administration, text: string): Code {
 }
 
 /** One line for each code, the newest first. */
-function listDisabled({ moderation }: Administration, { json, after = 0 }: PageOptions): Page {
-  const { items } = moderation.reads.list({ limit: PAGE, offset: after })
+function listDisabled({ data }: Administration, { json, after = 0 }: PageOptions): Page {
+  const { items } = data.moderation.list({ limit: PAGE, offset: after })
   const lines = items.map(({ code, reason, disabledAt }) => {
     const disabled_at = isoTime(disabledAt)
     return json

@@ -70,15 +70,15 @@ async function health({ host, port }: Config, address?: string): Promise<string>
 }
 
 async function beginMaintenance(
-  { writer }: Administration,
+  { data }: Administration,
   { until }: { until: number },
 ): Promise<string> {
-  await writer.call('saveSetting', maintenanceSetting(until))
+  await data.settings.save(maintenanceSetting(until))
   return `Maintenance until ${isoTime(until)}: the API answers 503. Short links still work.`
 }
 
-async function endMaintenance({ writer }: Administration): Promise<string> {
-  await writer.call('saveSetting', maintenanceSetting(undefined))
+async function endMaintenance({ data }: Administration): Promise<string> {
+  await data.settings.save(maintenanceSetting(undefined))
   return 'No maintenance.'
 }
 

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { settingWrites } from '../db/settings.ts'
+import { settings } from '../db/settings.ts'
+import { writeFunctions } from '../db/subject.ts'
 import { Applier, IDLE_TRANSACTION_BYTES } from './apply.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
@@ -17,7 +18,7 @@ function setUp(path: string, transactionBytes?: number) {
   migrate(db)
   logPositionSetter(db)({ cluster: 'c', seq: 0, chain: FIRST_CHAIN })
   const functions = {
-    ...settingWrites(db),
+    ...writeFunctions({ settings }, db, { id: 'own' }),
     refuse() {
       throw new Error('refused everywhere')
     },
@@ -45,7 +46,7 @@ function entriesOf(batches: LoggedCall[][], from?: Entry): Entry[] {
 }
 
 const save = (name: string, value = name): LoggedCall => ({
-  name: 'saveSetting',
+  name: 'settings.save',
   args: { name, value },
 })
 const settingsOf = (db: Database) => db.query('SELECT name FROM settings ORDER BY name').values()

@@ -6,7 +6,8 @@ import { shared } from '../../test/support/shared.ts'
 import { testWith } from '../../test/support/tools.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { settingWrites } from '../db/settings.ts'
+import { settings } from '../db/settings.ts'
+import { writeFunctions } from '../db/subject.ts'
 import * as flush from '../lib/flush.ts'
 import { applyLog } from './catch-up.ts'
 import { encodeCalls } from './entries.ts'
@@ -33,7 +34,7 @@ testLog('a starting host has entries on its disk before it reports them', async 
   }, database)
   const log = new PostgresLog({ url, host: 'other' })
   await log.head()
-  const calls = encodeCalls([{ name: 'saveSetting', args: { name: 'a', value: 'a' } }])
+  const calls = encodeCalls([{ name: 'settings.save', args: { name: 'a', value: 'a' } }])
   await log.append({ batch: 'b', version: 1, calls }, log.deadlineAfter(10_000))
   await log.close()
 
@@ -54,7 +55,7 @@ testLog('a starting host has entries on its disk before it reports them', async 
     done.push(`report ${state.applied}`)
     return report.call(this, state)
   })
-  const functions = settingWrites(db)
+  const functions = writeFunctions({ settings }, db, { id: 'host' })
   expect(await applyLog({ db, url, host: 'host', functions, boot: 'boot' })).toBe(1)
   expect(done).toEqual(['report 0', 'flush hopcode.db-wal', 'report 1'])
   db.close()

@@ -9,7 +9,7 @@ export interface LoggedCall {
 }
 
 /** Calls that concern only this host and stay out of the log. */
-export const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits'])
+export const LOCAL_CALLS = new Set(['indexLinks', 'settings.saveForHost', 'hits.recent'])
 /** See `OrderCalls`. */
 export const CATCH_UP = 'catchUp'
 /** The first set that contains a call, for calls that were added after the first release. */

@@ -1,20 +1,13 @@
-import type { Database } from 'bun:sqlite'
-import { OneTimeLinkStore } from '../accounts/one-time-links.ts'
 import { type PasswordFunctions, Passwords } from '../accounts/passwords.ts'
-import { RecoveryCodeReads, type SecondFactorWrites } from '../accounts/second-factor.ts'
 import { SecurityLog } from '../accounts/security-log.ts'
-import { SessionReads, Sessions, type SessionWrites } from '../accounts/sessions.ts'
-import type { OverviewReads } from '../accounts/store.ts'
+import { Sessions } from '../accounts/sessions.ts'
 import { Throttle } from '../accounts/throttle.ts'
-import type { AccountWrites } from '../accounts/writes.ts'
 import type { TopLinks } from '../analytics/top.ts'
 import type { VisitDetails } from '../analytics/visits.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { Config } from '../config.ts'
 import type { Data } from '../data.ts'
-import type { SettingWrites } from '../db/settings.ts'
 import type { Decider } from '../db/writer.ts'
-import type { RecentHitReads } from '../hits/recent.ts'
 import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
@@ -33,9 +26,7 @@ import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
 import type { TagReads } from '../links/tags.ts'
-import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
-import type { QrStore, QrWrites } from '../qr/store.ts'
 import type { Vitals } from '../status/vitals.ts'
 import { Cookies } from './auth/cookies.ts'
 
@@ -50,11 +41,9 @@ interface SharedDeps
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
-  reader: Caller<LinkLists & TagReads & ExportReads & OverviewReads & ImportReads>
+  reader: Caller<LinkLists & TagReads & ExportReads & ImportReads>
   destinations: Pick<DestinationReads, 'find'>
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText' | 'checkLogo' | 'isReadable'>
-  qrStore: QrStore
-  moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
   visitDetails: VisitDetails
@@ -63,21 +52,10 @@ interface SharedDeps
   log: Log
 }
 
-/** Changes accounts, keys, sessions and settings. */
-type DashboardWriter = Decider &
-  Caller<
-    AccountWrites &
-      SessionWrites &
-      SecondFactorWrites &
-      SettingWrites &
-      QrWrites &
-      RecentHitReads &
-      ImportWrites
-  >
+type DashboardWriter = Decider & Caller<ImportWrites>
 
 interface DashboardOptions {
   config: Config
-  db: Database
   shared: SharedDeps
   writer: DashboardWriter
   startPasswords: () => Promise<Thread<PasswordFunctions>>
@@ -91,9 +69,9 @@ export type DashboardDeps = ReturnType<typeof openDashboard>
  * caller closes `deletion` and `imports`, which write in the background, and `passwords`, which
  * stops their thread.
  */
-export function openDashboard({ config, db, shared, writer, startPasswords }: DashboardOptions) {
+export function openDashboard({ config, shared, writer, startPasswords }: DashboardOptions) {
   const { baseUrl, rootUrl, signUp } = config
-  const { accounts, links, log, hasher, clock, random } = shared
+  const { data, links, log, hasher, clock, random } = shared
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
@@ -105,10 +83,9 @@ export function openDashboard({ config, db, shared, writer, startPasswords }: Da
     rootUrl,
     signUp,
     passwords: new Passwords({ start: startPasswords }),
-    deletion: new AccountDeletion({ writer, accounts, links, log, takeOverMs }),
+    deletion: new AccountDeletion({ data, links, log, takeOverMs }),
     sessions: new Sessions({
-      reads: new SessionReads(db),
-      writer,
+      data,
       hasher,
       clock,
       random,
@@ -117,8 +94,6 @@ export function openDashboard({ config, db, shared, writer, startPasswords }: Da
     }),
     throttle: new Throttle(shared.monotonic, { signUpsPerDay: config.signUpsPerDay }),
     security: new SecurityLog(log),
-    oneTimeLinks: new OneTimeLinkStore(db),
-    recoveryCodes: new RecoveryCodeReads(db),
     cookies: new Cookies({ baseUrl }),
     imports: new ImportJobs({ ...shared, writer }),
   }

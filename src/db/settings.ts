@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { localWrite, perConnection, subject, write } from './subject.ts'
 
 /**
  * Small values that outlive the process, by name. `host_settings`: those of this data folder only,
@@ -27,25 +28,43 @@ export class SettingStore {
   }
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function settingWrites(db: Database) {
-  const settings = new SettingStore(db)
-  const ofHost = new SettingStore(db, 'host_settings')
-  return {
-    saveSetting({ name, value }: { name: string; value: string }): void {
-      settings.set(name, value)
-    },
-
-    /** Applies to this host only. */
-    saveHostSetting({ name, value }: { name: string; value: string }): void {
-      ofHost.set(name, value)
-    },
-
-    /** A test write: succeeds if other writes would. */
-    probeWrites({ at }: { at: number }): void {
-      ofHost.set('last_write_probe', String(at))
-    },
-  }
+interface Setting {
+  name: string
+  value: string
 }
 
-export type SettingWrites = ReturnType<typeof settingWrites>
+const hostSettings = perConnection((db) => new SettingStore(db, 'host_settings'))
+
+export const settings = subject({
+  reads(db) {
+    const stored = new SettingStore(db)
+    return { find: (name: string): string | undefined => stored.find(name) }
+  },
+
+  writes: {
+    save: write({
+      since: 1,
+      prepare(db) {
+        const stored = new SettingStore(db)
+        return ({ name, value }: Setting): void => stored.set(name, value)
+      },
+    }),
+
+    /** Applies to this host only. */
+    saveForHost: localWrite({
+      prepare(db) {
+        const stored = hostSettings(db)
+        return ({ name, value }: Setting): void => stored.set(name, value)
+      },
+    }),
+
+    /** A test write: succeeds if other writes would. */
+    probe: write({
+      since: 1,
+      prepare(db) {
+        const stored = hostSettings(db)
+        return ({ at }: { at: number }): void => stored.set('last_write_probe', String(at))
+      },
+    }),
+  },
+})

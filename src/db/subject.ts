@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import type { JournalFile } from '../hot/journal-file.ts'
 import type { CallOptions, Functions } from '../lib/thread.ts'
 import type { Effects } from './effects.ts'
 
@@ -17,19 +18,19 @@ export interface Subject<Reads, Scans, Writes> {
 }
 
 /** Prepares a function on a connection, once for each. */
-type Prepare<Args, Result> = (db: Database) => (args: Args) => Result
+export type Prepare<Args, Result> = (db: Database) => (args: Args) => Result
 
 type ScanTable = Record<string, Prepare<never, unknown>>
 
 /** A write, as the writer thread runs it and the control thread calls it. */
-interface Write<Command, Result> {
+export interface Write<Command, Result> {
   /**
    * The set of calls of a cluster that the write appeared in: hosts with an older set do not know
    * it. Undefined: the write concerns this host only and stays out of the log.
    */
   readonly since: number | undefined
   /** The result depends on the database and the arguments only: a write may run again. */
-  prepare(db: Database): (message: never) => unknown
+  prepare(db: Database, host: WriterHost): (message: never) => unknown
   /** Reports to `effects` what a committed result means. */
   effect?(effects: Effects, result: Result): void
   /** Another form of a large command and result in messages between threads. */
@@ -39,14 +40,22 @@ interface Write<Command, Result> {
 
 type WriteTable = Record<string, Write<never, unknown>>
 
+/** What the writer thread has besides its connection. */
+export interface WriterHost {
+  /** The id of this host in its cluster; empty for a host alone. */
+  id: string
+  /** The journal of this host. Absent before it is opened: only entries of the log are applied. */
+  journal?: Pick<JournalFile, 'read'>
+}
+
 interface PlainWrite<Command, Result> {
-  prepare(db: Database): (command: Command) => Result
+  prepare(db: Database, host: WriterHost): (command: Command) => Result
   effect?(effects: Effects, result: Result): void
 }
 
 interface PackedWrite<Command, Result, Message, Packed> {
   pack(command: Command): Message
-  prepare(db: Database): (message: Message) => Packed
+  prepare(db: Database, host: WriterHost): (message: Message) => Packed
   unpack(packed: Packed): Result
   effect?(effects: Effects, result: Result): void
 }
@@ -65,6 +74,9 @@ export const subject = <
   scans,
   writes,
 })
+
+/** Declares a read of many rows. */
+export const scan = <Args, Result>(prepare: Prepare<Args, Result>): Prepare<Args, Result> => prepare
 
 /** Declares a write that all hosts of a cluster apply. */
 export const write = <Command, Result>(
@@ -94,7 +106,7 @@ export function perConnection<Prepared>(
 }
 
 /** An operation on another thread. One without arguments needs none. */
-type Remote<Args, Result> = unknown extends Args
+type Remote<Args, Result> = [Args] extends [never]
   ? (args?: undefined, options?: CallOptions) => Promise<Awaited<Result>>
   : (args: Args, options?: CallOptions) => Promise<Awaited<Result>>
 
@@ -117,7 +129,7 @@ export type Operations<Of> =
     : never
 
 /** All subjects, by the name that their users call them by. */
-type Subjects = Record<string, Subject<unknown, ScanTable, WriteTable>>
+export type Subjects = Record<string, Subject<unknown, ScanTable, WriteTable>>
 
 export type DataOf<All> = { [Name in keyof All]: Operations<All[Name]> }
 
@@ -127,9 +139,9 @@ type Send = (name: string, args: unknown, options?: CallOptions) => Promise<unkn
 interface SubjectOptions {
   /** The caller's own connection. */
   db: Database
-  /** Call the functions of `scanFunctions` and `writeFunctions` on their threads. */
-  scan: Send
-  write: Send
+  /** Call the functions of `scanFunctions` and `writeFunctions`. */
+  callReader: Send
+  callWriter: Send
   /** Each receives the effects of every committed write. */
   effects: readonly Effects[]
 }
@@ -141,25 +153,26 @@ interface SubjectOptions {
  */
 export function openSubjects<All extends Subjects>(
   subjects: All,
-  { db, scan, write: send, effects }: SubjectOptions,
+  { db, callReader, callWriter, effects }: SubjectOptions,
 ): DataOf<All> {
-  const data = mapValues(subjects, ({ reads, scans, writes }, subjectName) => ({
-    ...(reads(db) as object),
-    ...mapValues(
-      scans,
-      (_, name) => (args: unknown, options?: CallOptions) =>
-        scan(callName(subjectName, name), args, options),
-    ),
-    ...mapValues(writes, (declared, name) => {
+  const data = mapValues(subjects, ({ reads, scans, writes }, subjectName) => {
+    const callScan = (name: string) => (args: unknown, options?: CallOptions) =>
+      callReader(callName(subjectName, name), args, options)
+    const callWrite = (declared: WriteTable[string], name: string) => {
       const call = callName(subjectName, name)
       return async (command: unknown, options?: CallOptions) => {
         const message = declared.pack ? declared.pack(command as never) : command
-        const packed = await send(call, message, options)
+        const packed = await callWriter(call, message, options)
         // Nothing may be awaited between the commit and its effects.
         return settle(declared, packed, effects)
       }
-    }),
-  }))
+    }
+    return Object.assign(
+      reads(db) as object,
+      mapValues(scans, (_, name) => callScan(name)),
+      mapValues(writes, callWrite),
+    )
+  })
   return data as DataOf<All>
 }
 
@@ -182,8 +195,12 @@ export const scanFunctions = (subjects: Subjects, db: Database): Functions<objec
   byCallName(subjects, ({ scans }) => mapValues(scans, (prepare) => prepare(db)))
 
 /** All writes on a connection of the writer thread, by the names of their calls. */
-export const writeFunctions = (subjects: Subjects, db: Database): Functions<object> =>
-  byCallName(subjects, ({ writes }) => mapValues(writes, ({ prepare }) => prepare(db)))
+export const writeFunctions = (
+  subjects: Subjects,
+  db: Database,
+  host: WriterHost,
+): Functions<object> =>
+  byCallName(subjects, ({ writes }) => mapValues(writes, (declared) => declared.prepare(db, host)))
 
 /** All declared writes, by the names of their calls. */
 export const writesOf = (subjects: Subjects): Readonly<WriteTable> =>

@@ -10,8 +10,10 @@ import {
   type Outcome,
   type Thread,
 } from '../lib/thread.ts'
-import type { SettingWrites } from './settings.ts'
 
+/** Calls of subjects: see hits/subject.ts and settings.ts. */
+const COUNT_HITS = 'hits.count'
+const PROBE = 'settings.probe'
 /** Interval of test writes after the disk refused one, while there are no other writes. */
 const PROBE_MS = 1000
 
@@ -49,12 +51,10 @@ interface WriteGuards {
 
 /**
  * The service's client of the writer thread. Knows whether the disk accepts writes. While another
- * file has replaced the database, it refuses all calls except `countHits`: a change would be
- * acknowledged and then lost, while a hit is also in the journal.
+ * file has replaced the database, it refuses all calls except the one that counts hits: a change
+ * would be acknowledged and then lost, while a hit is also in the journal.
  */
-export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
-  implements Caller<Calls>, Decider
-{
+export class Writer<Calls extends Functions<Calls> & OrderCalls> implements Caller<Calls>, Decider {
   readonly #thread: Thread<Calls>
   readonly #guards: WriteGuards
   readonly #others: OtherHosts | undefined
@@ -79,18 +79,23 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
     return performance.now() - this.#askedAt
   }
 
+  /** Calls a write of a subject by its name. */
+  send(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
+    return this.call(name as never, args as never, options)
+  }
+
   async call<Name extends keyof Calls & string>(
     name: Name,
     args: Parameters<Calls[Name]>[0],
     options: CallOptions = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
     const { problem } = this.#guards.data
-    if (problem && name !== 'countHits') throw new Error(problem)
+    if (problem && name !== COUNT_HITS) throw new Error(problem)
     if (!options.background) this.#askedAt = performance.now()
     try {
       const value = await this.#thread.call(name, args, options)
       this.#failing = false
-      const { isAcknowledged = !options.background && name !== 'countHits' } = options
+      const { isAcknowledged = !options.background && name !== COUNT_HITS } = options
       if (this.#others && isAcknowledged) {
         await this.#others.whenAllApplied(this.#thread.place)
       }
@@ -122,16 +127,15 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
   }
 
   /** Finishes waiting writes, except background ones with a name in `drop`. */
-  close(options: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
+  close(options: { drop?: readonly string[] } = {}): Promise<void> {
     clearTimeout(this.#probe)
     return this.#thread.close(options)
   }
 
   async #ask(): Promise<void> {
     this.#probe = undefined
-    const probe = { at: Date.now() } as Parameters<Calls['probeWrites']>[0]
-    // If it is refused, `call` schedules the next probe.
-    await this.call('probeWrites', probe).catch(() => {})
+    // If it is refused, `send` schedules the next probe.
+    await this.send(PROBE, { at: Date.now() }).catch(() => {})
   }
 }
 

@@ -1,9 +1,10 @@
+import type { Operations } from '../db/subject.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
-import { type Caller, messageOf } from '../lib/thread.ts'
-import type { HitWrites } from './store.ts'
+import { messageOf } from '../lib/thread.ts'
+import type { hits } from './subject.ts'
 
 /** Maximum interval of collecting hits of other threads while the journal is full. */
 const COLLECT_MS = 250
@@ -12,7 +13,7 @@ const RANGE_MAX = 8192
 
 interface FlusherOptions {
   journal: HitJournal
-  writer: Caller<Pick<HitWrites, 'countHits'>>
+  data: { hits: Pick<Operations<typeof hits>, 'count'> }
   /** Hits belong to the hour of their flush. */
   clock: Clock
   flushMs: number
@@ -61,7 +62,7 @@ export class HitFlusher {
   }
 
   async #drain(): Promise<void> {
-    const { journal, writer, clock, log } = this.#options
+    const { journal, data, clock, log } = this.#options
     // Redirects continue meanwhile: the next flush counts what they append after this line.
     let rest = journal.pending
     if (rest === 0) return
@@ -71,7 +72,7 @@ export class HitFlusher {
       // The next entry is incomplete: the next flush counts the hits after it.
       if (length === 0) break
       const end = journal.tail + length
-      const lost = await writer.call('countHits', { end, now: clock() })
+      const lost = await data.hits.count({ end, now: clock() })
       if (lost > 0) log.error('hits.lost', { hits: lost, reason: 'the journal was cut short' })
       journal.release(end)
       rest -= length

@@ -2,15 +2,19 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { inProcess } from '../../test/support/in-process.ts'
+import { operationsOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
+import type { Operations } from '../db/subject.ts'
 import { CLAIM, HEAD } from '../hot/journal-appender.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
-import { findJournalPosition, HitReads, type HitWrites, hitWrites } from './store.ts'
+import { findJournalPosition, hitReads } from './store.ts'
+import { hits } from './subject.ts'
+
+type Range = Parameters<Operations<typeof hits>['count']>[0]
 
 const silent = createLog({ level: 'silent' })
 
@@ -25,8 +29,9 @@ function setUp(path: string, log = silent) {
     ).run(id, `CODE0${id}`)
   }
   const journal = openJournal(db, path, log, 64)
-  const counts = new HitCounts(new HitReads(db), journal)
-  const writes = hitWrites(db, JournalFile.open(journalFile(path)))
+  const counts = new HitCounts(hitReads(db), journal)
+  const host = { id: '', journal: JournalFile.open(journalFile(path)) }
+  const writes = operationsOn(db, hits, host)
   return { db, journal, counts, writes }
 }
 
@@ -37,7 +42,7 @@ test('a count is the committed one and the journal, before, during and after a f
   for (const id of [1, 2, 1]) journal.append(id)
   expect(counts.of([1, 2]).get(1)).toBe(2)
   const end = journal.head
-  db.transaction(() => writes.countHits({ end, now: 0 })).immediate()
+  db.transaction(() => writes.count({ end, now: 0 })).immediate()
   // Committed, and the journal does not know yet: each hit still counts once.
   expect(counts.of([1]).get(1)).toBe(2)
   expect(counts.total()).toBe(3)
@@ -53,7 +58,7 @@ test('hits of a deleted link count in the total alone', () => {
   const { journal, counts, writes, db } = setUp(folder.path)
   journal.append(1)
   db.run('DELETE FROM links WHERE id = 1')
-  writes.countHits({ end: journal.head, now: 0 })
+  writes.count({ end: journal.head, now: 0 })
   expect(db.query('SELECT count(*) AS n FROM hits').get()).toEqual({ n: 0 })
   expect(counts.total()).toBe(1)
 })
@@ -65,9 +70,9 @@ test('a start goes on with what the last process left in the journal, and writes
   first.db.close()
   for (let start = 0; start < 3; start++) {
     const { counts, db, journal, writes } = setUp(folder.path)
-    expect(new HitReads(db).totals()).toEqual({ redirects: start, position: start })
+    expect(hitReads(db).totals()).toEqual({ redirects: start, position: start })
     // One hit of each run is committed, so the next start begins after it.
-    writes.countHits({ end: journal.tail + 1, now: 0 })
+    writes.count({ end: journal.tail + 1, now: 0 })
     expect(counts.of([1, 2])).toEqual(
       new Map([
         [1, 2],
@@ -110,7 +115,7 @@ test('a missing journal is made anew, and the counts stay', () => {
   using folder = temporaryFolder()
   const { journal, writes, db } = setUp(folder.path)
   journal.append(2)
-  writes.countHits({ end: journal.head, now: 0 })
+  writes.count({ end: journal.head, now: 0 })
   db.close()
   rmSync(journalFile(folder.path))
   const { counts, journal: next } = setUp(folder.path)
@@ -122,13 +127,15 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
   using folder = temporaryFolder()
   const { journal, counts, writes } = setUp(folder.path)
   const disk = { full: true }
-  const writer = inProcess<Pick<HitWrites, 'countHits'>>({
-    countHits(order) {
-      if (disk.full) throw new Error('database or disk is full')
-      return writes.countHits(order)
+  const data = {
+    hits: {
+      async count(range: Range) {
+        if (disk.full) throw new Error('database or disk is full')
+        return writes.count(range)
+      },
     },
-  })
-  const flusher = new HitFlusher({ journal, writer, clock: () => 0, flushMs: 60_000, log: silent })
+  }
+  const flusher = new HitFlusher({ journal, data, clock: () => 0, flushMs: 60_000, log: silent })
   journal.append(1)
   expect(flusher.flush()).rejects.toThrow('disk is full')
   await flusher.flush().catch(() => {})
@@ -143,8 +150,8 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
 test('a flush stops at an append in progress, and the next one counts the hits behind it', async () => {
   using folder = temporaryFolder()
   const { db, journal, counts, writes } = setUp(folder.path)
-  const writer = inProcess<Pick<HitWrites, 'countHits'>>(writes)
-  const flusher = new HitFlusher({ journal, writer, clock: () => 0, flushMs: 60_000, log: silent })
+  const data = { hits: { count: async (range: Range) => writes.count(range) } }
+  const flusher = new HitFlusher({ journal, data, clock: () => 0, flushMs: 60_000, log: silent })
   const other = journal.attach()
   journal.append(1)
   const ring = new Int32Array(other.ring)
@@ -152,11 +159,11 @@ test('a flush stops at an append in progress, and the next one counts the hits b
   Atomics.add(ring, HEAD, 1)
   journal.append(2)
   await flusher.flush()
-  expect(new HitReads(db).totals()).toEqual({ redirects: 1, position: 1 })
+  expect(hitReads(db).totals()).toEqual({ redirects: 1, position: 1 })
   expect(counts.of([1, 2])).toEqual(new Map([1, 2].map((id) => [id, 1])))
   expect(counts.total()).toBe(2)
   journal.detach(other)
   await flusher.close()
-  expect(new HitReads(db).totals()).toEqual({ redirects: 3, position: 3 })
+  expect(hitReads(db).totals()).toEqual({ redirects: 3, position: 3 })
   expect(counts.of([1, 2])).toEqual(new Map([1, 2].map((id) => [id, 1])))
 })

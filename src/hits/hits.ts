@@ -5,7 +5,7 @@ import { HitJournal } from '../hot/journal.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { type Clock, fileTime, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { adoptJournal, findJournalPosition, type HitReads, type JournalPosition } from './store.ts'
+import { adoptJournal, findJournalPosition, type hitReads, type JournalPosition } from './store.ts'
 
 export const journalFile = (dataDir: string): string => join(dataDir, 'hits.journal')
 
@@ -67,10 +67,10 @@ function recover(path: string, position: number): Uint32Array {
  * twice.
  */
 export class HitCounts {
-  readonly #reads: HitReads
+  readonly #reads: ReturnType<typeof hitReads>
   readonly #journal: HitJournal
 
-  constructor(reads: HitReads, journal: HitJournal) {
+  constructor(reads: ReturnType<typeof hitReads>, journal: HitJournal) {
     this.#reads = reads
     this.#journal = journal
   }

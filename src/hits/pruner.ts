@@ -1,13 +1,13 @@
+import type { WriteCalls } from '../db/subject.ts'
 import { type Clock, MINUTE } from '../lib/clock.ts'
-import type { Caller } from '../lib/thread.ts'
-import type { BucketWrites } from './series.ts'
+import type { seriesWrites } from './series.ts'
 
 const PRUNE_INTERVAL_MS = 10 * MINUTE
 /** Rows of each table per transaction: another write waits about 10 ms at most. */
 const PRUNED_MAX = 4000
 
 interface PrunerOptions {
-  writer: Caller<BucketWrites>
+  data: { hits: WriteCalls<typeof seriesWrites> }
   clock: Clock
 }
 
@@ -24,11 +24,11 @@ export class BucketPruner {
 
   /** Removes everything that has expired by now. Throws if the disk refuses. */
   async prune(): Promise<void> {
-    const { writer, clock } = this.#options
+    const { data, clock } = this.#options
     const command = { now: clock(), max: PRUNED_MAX }
     let isMoreLeft = true
     while (isMoreLeft && !this.#isClosed) {
-      isMoreLeft = await writer.call('pruneBuckets', command, { background: true })
+      isMoreLeft = await data.hits.prune(command, { background: true })
     }
   }
 

@@ -7,8 +7,7 @@ const NOW = 1_700_000_000_000
 function recent() {
   const hits = new RecentHits()
   const at = (minutes: number) => NOW + minutes * MINUTE
-  const read = (minutes = 0, owner = { linkId: 1 }) =>
-    hits.functions.recentHits({ owner, now: at(minutes) })
+  const read = (minutes = 0, owner = { linkId: 1 }) => hits.perMinute({ owner, now: at(minutes) })
   return { hits, at, read }
 }
 

@@ -1,3 +1,4 @@
+import { perConnection } from '../db/subject.ts'
 import { MINUTE } from '../lib/clock.ts'
 import type { HitOwner } from './series.ts'
 
@@ -35,21 +36,20 @@ export class RecentHits {
     if (oldest !== undefined) this.#rows.delete(oldest)
   }
 
-  /** A function of the writer thread. Oldest minute first, the current one last. */
-  readonly functions = {
-    recentHits: ({ owner, now }: { owner: HitOwner; now: number }): number[] => {
-      const owners = 'linkIds' in owner ? owner.linkIds.map((linkId) => ({ linkId })) : [owner]
-      const rows = owners.flatMap((one) => this.#rows.get(keyOf(one)) ?? [])
-      const minute = Math.floor(now / MINUTE)
-      return Array.from({ length: RECENT_MINUTES }, (_, i) => {
-        const wanted = minute - RECENT_MINUTES + 1 + i
-        return rows.reduce((sum, row) => sum + countAt(row, wanted), 0)
-      })
-    },
+  /** Oldest minute first, the current one last. */
+  perMinute({ owner, now }: { owner: HitOwner; now: number }): number[] {
+    const owners = 'linkIds' in owner ? owner.linkIds.map((linkId) => ({ linkId })) : [owner]
+    const rows = owners.flatMap((one) => this.#rows.get(keyOf(one)) ?? [])
+    const minute = Math.floor(now / MINUTE)
+    return Array.from({ length: RECENT_MINUTES }, (_, i) => {
+      const wanted = minute - RECENT_MINUTES + 1 + i
+      return rows.reduce((sum, row) => sum + countAt(row, wanted), 0)
+    })
   }
 }
 
-export type RecentHitReads = RecentHits['functions']
+/** Those that the writer thread has counted on its connection. */
+export const recentHits = perConnection(() => new RecentHits())
 
 type RecentOwner = Exclude<HitOwner, { linkIds: readonly number[] }>
 

@@ -8,10 +8,9 @@ import {
   NOON,
   SeriesModel,
 } from '../../test/support/hit-series.ts'
-import { inProcess } from '../../test/support/in-process.ts'
 import { HOUR } from '../lib/clock.ts'
 import { BucketPruner } from './pruner.ts'
-import { type Bucket, type BucketWrites, DAYS_KEPT, STEP_MS, type Step } from './series.ts'
+import { type Bucket, DAYS_KEPT, STEP_MS, type Step } from './series.ts'
 
 const DAY = 24 * HOUR
 
@@ -221,14 +220,14 @@ test('the last days of a page of links are one read, today last, without links t
 function setUpPruner(batches: number) {
   const commands: { now: number; max: number }[] = []
   const state = { isFull: false }
-  const writer = inProcess<BucketWrites>({
-    pruneBuckets(command) {
+  const hits = {
+    async prune(command: { now: number; max: number }) {
       commands.push(command)
       if (state.isFull) throw new Error('database or disk is full')
       return commands.length < batches
     },
-  })
-  const pruner = new BucketPruner({ writer, clock: () => 77 })
+  }
+  const pruner = new BucketPruner({ data: { hits }, clock: () => 77 })
   return { commands, state, pruner }
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import { type ScanCalls, scan, write } from '../db/subject.ts'
 import { type Clock, HOUR } from '../lib/clock.ts'
-import type { Caller } from '../lib/thread.ts'
 
 /**
  * Hits per UTC hour and day, in buckets: one row per hour (or day) and link or account with hits in
@@ -46,33 +46,33 @@ export function bucketAdder(db: Database): AddToBuckets {
 export const oldestDay = (step: Step, now: number): number =>
   dayOf(hourOf(now)) - (DAYS_KEPT[step] - 1)
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function bucketWrites(db: Database) {
-  const prune = (step: Step) =>
-    db.prepare<null, [number, number]>(
-      `DELETE FROM hits_by_${step} WHERE (${step}, scope, id) IN (
-         SELECT ${step}, scope, id FROM hits_by_${step} WHERE ${step} < ?1
-         ORDER BY ${step}, scope, id LIMIT ?2)`,
-    )
-  const pruneHours = prune('hour')
-  const pruneDays = prune('day')
-  const pruneVisits = db.prepare<null, [number, number]>(
-    `DELETE FROM visits_by_day WHERE (scope, id, day) IN (
-       SELECT scope, id, day FROM visits_by_day WHERE day < ?1
-       ORDER BY day, scope, id LIMIT ?2)`,
-  )
-  return {
-    /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
-    pruneBuckets({ now, max }: { now: number; max: number }): boolean {
-      const hours = pruneHours.run(oldestDay('hour', now) * HOURS_OF_DAY, max).changes
-      const days = pruneDays.run(oldestDay('day', now), max).changes
-      const visits = pruneVisits.run(oldestDay('day', now), max).changes
-      return Math.max(hours, days, visits) >= max
+export const seriesWrites = {
+  /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
+  prune: write({
+    since: 1,
+    prepare(db) {
+      const prune = (step: Step) =>
+        db.prepare<null, [number, number]>(
+          `DELETE FROM hits_by_${step} WHERE (${step}, scope, id) IN (
+             SELECT ${step}, scope, id FROM hits_by_${step} WHERE ${step} < ?1
+             ORDER BY ${step}, scope, id LIMIT ?2)`,
+        )
+      const pruneHours = prune('hour')
+      const pruneDays = prune('day')
+      const pruneVisits = db.prepare<null, [number, number]>(
+        `DELETE FROM visits_by_day WHERE (scope, id, day) IN (
+           SELECT scope, id, day FROM visits_by_day WHERE day < ?1
+           ORDER BY day, scope, id LIMIT ?2)`,
+      )
+      return ({ now, max }: { now: number; max: number }): boolean => {
+        const hours = pruneHours.run(oldestDay('hour', now) * HOURS_OF_DAY, max).changes
+        const days = pruneDays.run(oldestDay('day', now), max).changes
+        const visits = pruneVisits.run(oldestDay('day', now), max).changes
+        return Math.max(hours, days, visits) >= max
+      }
     },
-  }
+  }),
 }
-
-export type BucketWrites = ReturnType<typeof bucketWrites>
 
 /**
  * Epoch ms, `to` exclusive. Both are widened to whole hours or days (UTC) and narrowed to the range
@@ -122,48 +122,24 @@ interface LinkDaysQuery {
   now: number
 }
 
-/** Runs on the reader thread. A bar costs at most 25 one-row lookups a UTC day. */
-export function seriesReads(db: Database) {
-  const whole = (sql: string) => db.prepare<{ count: number; imported: number }, [number]>(sql)
-  const ofLink = whole('SELECT count, imported FROM hits WHERE link_id = ?')
-  const ofAccount = whole('SELECT count, imported FROM account_hits WHERE account_id = ?')
-  const ofLinks = db.prepare<{ count: number; imported: number }, [string]>(
-    `SELECT coalesce(sum(count), 0) AS count, coalesce(sum(imported), 0) AS imported
-     FROM hits WHERE link_id IN (SELECT value FROM json_each(?))`,
-  )
-  const wholeOf = (owner: HitOwner) => {
-    if ('linkId' in owner) return ofLink.get(owner.linkId)
-    if ('accountId' in owner) return ofAccount.get(owner.accountId)
-    return ofLinks.get(JSON.stringify(owner.linkIds))
-  }
-  const finder = (step: Step) => {
-    const find = db.prepare<{ count: number }, [number, Scope, number]>(
-      `SELECT count FROM hits_by_${step}
-       WHERE ${step} = ? AND scope = ? AND id = ?`,
+export const seriesScans = {
+  /** A bar costs at most 25 one-row lookups a UTC day. */
+  bars: scan((db) => {
+    const whole = (sql: string) => db.prepare<{ count: number; imported: number }, [number]>(sql)
+    const ofLink = whole('SELECT count, imported FROM hits WHERE link_id = ?')
+    const ofAccount = whole('SELECT count, imported FROM account_hits WHERE account_id = ?')
+    const ofLinks = db.prepare<{ count: number; imported: number }, [string]>(
+      `SELECT coalesce(sum(count), 0) AS count, coalesce(sum(imported), 0) AS imported
+       FROM hits WHERE link_id IN (SELECT value FROM json_each(?))`,
     )
-    const sum = db.prepare<{ count: number | null }, [number, string]>(
-      `SELECT sum(count) AS count FROM hits_by_${step} WHERE ${step} = ? AND scope = ${LINK}
-         AND id IN (SELECT value FROM json_each(?))`,
-    )
-    return (at: number, owner: HitOwner): number => {
-      if ('linkIds' in owner) return sum.get(at, JSON.stringify(owner.linkIds))?.count ?? 0
-      const row =
-        'linkId' in owner
-          ? find.get(at, LINK, owner.linkId)
-          : find.get(at, ACCOUNT, owner.accountId)
-      return row?.count ?? 0
+    const wholeOf = (owner: HitOwner) => {
+      if ('linkId' in owner) return ofLink.get(owner.linkId)
+      if ('accountId' in owner) return ofAccount.get(owner.accountId)
+      return ofLinks.get(JSON.stringify(owner.linkIds))
     }
-  }
-  const hitsOfHour = finder('hour')
-  const hitsOfDay = finder('day')
-  // One statement for each day: the rows of a day are side by side.
-  const linksOfDay = db.prepare<{ id: number; count: number }, [number, string]>(
-    `SELECT id, count FROM hits_by_day
-     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))`,
-  )
-
-  return {
-    hitBars: ({ owner, bounds }: BarQuery): Series =>
+    const hitsOfHour = bucketFinder(db, 'hour')
+    const hitsOfDay = bucketFinder(db, 'day')
+    return ({ owner, bounds }: BarQuery): Series =>
       db.transaction(() => {
         const whole = wholeOf(owner)
         const counts = countBars(bounds, {
@@ -171,19 +147,29 @@ export function seriesReads(db: Database) {
           ofDay: (day) => hitsOfDay(day, owner),
         })
         return { counts, committed: whole?.count ?? 0, imported: whole?.imported ?? 0 }
-      })(),
+      })()
+  }),
 
-    /** The first kept UTC day with a hit, as its first hour; undefined if there is none. */
-    firstHit({ owner, now }: { owner: HitOwner; now: number }): number | undefined {
+  /** The first kept UTC day with a hit, as its first hour; undefined if there is none. */
+  firstHour: scan((db) => {
+    const hitsOfDay = bucketFinder(db, 'day')
+    return ({ owner, now }: { owner: HitOwner; now: number }): number | undefined => {
       const current = dayOf(hourOf(now))
       for (let day = oldestDay('day', now); day <= current; day++) {
         if (hitsOfDay(day, owner) > 0) return day * HOURS_OF_DAY
       }
       return undefined
-    },
+    }
+  }),
 
-    /** Committed hits of the last `days` UTC days, today last. Leaves out links without any. */
-    linkDays({ linkIds, days, now }: LinkDaysQuery): Map<number, number[]> {
+  /** Committed hits of the last `days` UTC days, today last. Leaves out links without any. */
+  linkDays: scan((db) => {
+    // One statement for each day: the rows of a day are side by side.
+    const linksOfDay = db.prepare<{ id: number; count: number }, [number, string]>(
+      `SELECT id, count FROM hits_by_day
+       WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))`,
+    )
+    return ({ linkIds, days, now }: LinkDaysQuery): Map<number, number[]> => {
       const ids = JSON.stringify(linkIds)
       const current = dayOf(hourOf(now))
       const found = new Map<number, number[]>()
@@ -197,11 +183,27 @@ export function seriesReads(db: Database) {
         }
       })()
       return found
-    },
-  }
+    }
+  }),
 }
 
-export type SeriesReads = ReturnType<typeof seriesReads>
+/** Finds the hits of one hour or day; 0 without a row. */
+function bucketFinder(db: Database, step: Step): (at: number, owner: HitOwner) => number {
+  const find = db.prepare<{ count: number }, [number, Scope, number]>(
+    `SELECT count FROM hits_by_${step}
+     WHERE ${step} = ? AND scope = ? AND id = ?`,
+  )
+  const sum = db.prepare<{ count: number | null }, [number, string]>(
+    `SELECT sum(count) AS count FROM hits_by_${step} WHERE ${step} = ? AND scope = ${LINK}
+       AND id IN (SELECT value FROM json_each(?))`,
+  )
+  return (at, owner) => {
+    if ('linkIds' in owner) return sum.get(at, JSON.stringify(owner.linkIds))?.count ?? 0
+    const row =
+      'linkId' in owner ? find.get(at, LINK, owner.linkId) : find.get(at, ACCOUNT, owner.accountId)
+    return row?.count ?? 0
+  }
+}
 
 /** Counts of one link or account. Hours and days are those of UTC, from 1970. */
 interface Counts {
@@ -259,7 +261,7 @@ export function countBars(bounds: readonly number[], { ofHour, ofDay }: Counts):
 }
 
 interface HitSeriesOptions {
-  reader: Caller<SeriesReads>
+  data: { hits: ScanCalls<typeof seriesScans> }
   /** Current totals, pending hits included. */
   counts: { ofLink(id: number): number }
   clock: Clock
@@ -302,12 +304,12 @@ export class HitSeries {
   }
 
   async #read(owner: HitOwner, bounds: readonly number[], barsAtOnce: number): Promise<Bars> {
-    const { reader } = this.#options
+    const { data } = this.#options
     const bars: Bars = { counts: [], total: 0, imported: 0 }
     // Only the bar of the current hour can change meanwhile, and it is read last.
     for (let at = 0; at + 1 < bounds.length; at += barsAtOnce) {
       const part = bounds.slice(at, at + barsAtOnce + 1)
-      const read = await reader.call('hitBars', { owner, bounds: part })
+      const read = await data.hits.bars({ owner, bounds: part })
       bars.counts.push(...read.counts)
       bars.total = read.committed
       bars.imported = read.imported
@@ -335,14 +337,14 @@ export class HitSeries {
 
   /** Like `linkDays`, for up to one page of links. */
   ofLinks(linkIds: readonly number[], days: number): Promise<ReadonlyMap<number, number[]>> {
-    const { reader, clock } = this.#options
-    return reader.call('linkDays', { linkIds, days, now: clock() })
+    const { data, clock } = this.#options
+    return data.hits.linkDays({ linkIds, days, now: clock() })
   }
 
   /** The first kept UTC day with a committed hit, as its first hour; undefined without hits. */
   firstHit(owner: HitOwner): Promise<number | undefined> {
-    const { reader, clock } = this.#options
-    return reader.call('firstHit', { owner, now: clock() })
+    const { data, clock } = this.#options
+    return data.hits.firstHour({ owner, now: clock() })
   }
 
   /**

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { openDataFolder } from '../data-folder.ts'
-import { countedOf, hitCalls, sharedHitWrites } from './shared-store.ts'
-import { adoptJournal, findJournalPosition, HitReads } from './store.ts'
+import { countedOf, hitCalls, sharedHitAdder } from './shared-store.ts'
+import { adoptJournal, findJournalPosition, hitReads } from './store.ts'
 
 const OWN = { host: 'a', journalId: 'journal-a' }
 const OTHER = { host: 'b', journalId: 'journal-b' }
@@ -15,12 +15,12 @@ function setUp(path: string) {
      VALUES (1, 'CODE01', 1, x'00', 0)`,
   )
   adoptJournal(db, OWN.journalId)
-  const { addHits } = sharedHitWrites(db, OWN.host)
+  const addHits = sharedHitAdder(db, { id: OWN.host })
   const add = (of: typeof OWN, from: number, end: number) => {
     const counts = new Uint8Array(new Uint32Array([1, end - from]).buffer)
     return addHits({ ...of, from, end, now: 0, counts })
   }
-  return { db, add, count: () => new HitReads(db).counts([1])[0]?.count }
+  return { db, add, count: () => hitReads(db).counts([1])[0]?.count }
 }
 
 test('hits of each host are counted once, in the order of its journal', () => {
@@ -45,10 +45,10 @@ test('a flush reads from the committed position, and says what is missing in the
   add(OWN, 0, 3)
   const journal = { id: OWN.journalId, read: () => new Uint32Array([1, 1]) }
   const prepare = hitCalls(db, journal, OWN.host)
-  const flush = (end: number) => prepare({ name: 'countHits', args: { end, now: 0 } })
+  const flush = (end: number) => prepare({ name: 'hits.count', args: { end, now: 0 } })
   expect(flush(3).call).toBeUndefined()
   const { call, answer } = flush(6)
-  expect(call).toMatchObject({ name: 'addHits', args: { from: 3, end: 6 } })
+  expect(call).toMatchObject({ name: 'hits.add', args: { from: 3, end: 6 } })
   expect(answer({ value: true })).toEqual({ value: 1 })
   expect(answer({ value: false })).toEqual({ error: 'the hits are counted already' })
   db.close()

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
+import type { WriterHost } from '../db/subject.ts'
 import type { JournalFile } from '../hot/journal-file.ts'
 import type { Call, Outcome } from '../lib/thread.ts'
-import type { RecentHits } from './recent.ts'
+import { recentHits } from './recent.ts'
 import { countAdder, countsOf, findJournalPosition, positionSetter } from './store.ts'
 
 /** Hits of one host's journal, as all hosts of a cluster count them. */
@@ -17,24 +18,24 @@ interface AddHits {
   counts: Uint8Array
 }
 
-/** Runs on the writer thread of every host, inside the transaction of an entry of the log. */
-export function sharedHitWrites(db: Database, ownHost: string, recent?: RecentHits) {
-  const addCounts = countAdder(db, recent)
+/**
+ * Counts hits of any host. False, and nothing is counted, unless they follow those counted of this
+ * journal.
+ */
+export function sharedHitAdder(db: Database, { id: ownHost }: WriterHost) {
+  const addCounts = countAdder(db, recentHits(db))
   const setOwnPosition = positionSetter(db)
   const setPosition = db.prepare<null, [string, string, number]>(
     `INSERT INTO hit_positions (host, journal_id, position) VALUES (?1, ?2, ?3)
      ON CONFLICT (host, journal_id) DO UPDATE SET position = ?3`,
   )
-  return {
-    /** False, and nothing is counted, unless the hits follow those counted of this journal. */
-    addHits({ host, journalId, from, end, now, counts }: AddHits): boolean {
-      if (countedOf(db, host, journalId) !== from) return false
-      // A copy, because the bytes may begin at an odd address.
-      addCounts(new Uint32Array(counts.slice().buffer), now)
-      setPosition.run(host, journalId, end)
-      if (host === ownHost && findJournalPosition(db)?.journalId === journalId) setOwnPosition(end)
-      return true
-    },
+  return ({ host, journalId, from, end, now, counts }: AddHits): boolean => {
+    if (countedOf(db, host, journalId) !== from) return false
+    // A copy, because the bytes may begin at an odd address.
+    addCounts(new Uint32Array(counts.slice().buffer), now)
+    setPosition.run(host, journalId, end)
+    if (host === ownHost && findJournalPosition(db)?.journalId === journalId) setOwnPosition(end)
+    return true
   }
 }
 
@@ -48,7 +49,7 @@ export interface PreparedCall {
 /** The form of calls in the log: a flush of hits contains what it counts. */
 export function hitCalls(db: Database, journal: Pick<JournalFile, 'read' | 'id'>, host: string) {
   return (call: Call): PreparedCall => {
-    if (call.name !== 'countHits') return { call, answer: (outcome) => outcome }
+    if (call.name !== 'hits.count') return { call, answer: (outcome) => outcome }
     const { end, now } = call.args as { end: number; now: number }
     const from = findJournalPosition(db)?.position ?? end
     if (end <= from) return { call: undefined, answer: () => ({ value: 0 }) }
@@ -57,7 +58,7 @@ export function hitCalls(db: Database, journal: Pick<JournalFile, 'read' | 'id'>
     const counts = new Uint8Array(pairs.buffer, pairs.byteOffset, pairs.byteLength)
     const args: AddHits = { host, journalId: journal.id, from, end, now, counts }
     return {
-      call: { name: 'addHits', args },
+      call: { name: 'hits.add', args },
       answer: (outcome) => {
         if ('error' in outcome) return outcome
         if (!outcome.value) return { error: 'the hits are counted already' }

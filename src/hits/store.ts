@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
+import type { WriterHost } from '../db/subject.ts'
+import type { JournalRange } from '../hot/journal-file.ts'
+import { assert } from '../lib/assert.ts'
 import { wallClock } from '../lib/clock.ts'
-import type { RecentHits } from './recent.ts'
+import { type RecentHits, recentHits } from './recent.ts'
 import { ACCOUNT, bucketAdder, hourOf, LINK } from './series.ts'
 
 /** Every entry of the journal before `position` is counted. */
@@ -121,25 +123,21 @@ export function countsOf(hits: Uint32Array): HitCountPairs {
   return counts.subarray(0, filled)
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>, recent?: RecentHits) {
-  const add = hitAdder(db, recent)
-  return {
-    /**
-     * Counts the journal's entries from the committed position up to `end`, as hits of the hour of
-     * `now`. Returns how many of them are missing in the file.
-     */
-    countHits({ end, now }: { end: number; now: number }): number {
-      const position = findJournalPosition(db)?.position ?? end
-      if (end <= position) return 0
-      const linkIds = journal.read(position, end)
-      add({ linkIds, end }, now)
-      return end - position - linkIds.length
-    },
+/**
+ * Counts the journal's entries from the committed position up to `end`, as hits of the hour of
+ * `now`. Returns how many of them are missing in the file.
+ */
+export function journalCounter(db: Database, { journal }: WriterHost) {
+  const add = hitAdder(db, recentHits(db))
+  return ({ end, now }: { end: number; now: number }): number => {
+    const position = findJournalPosition(db)?.position ?? end
+    if (end <= position) return 0
+    assert(journal, 'the service has opened its journal')
+    const linkIds = journal.read(position, end)
+    add({ linkIds, end }, now)
+    return end - position - linkIds.length
   }
 }
-
-export type HitWrites = ReturnType<typeof hitWrites>
 
 export function findJournalPosition(db: Database): JournalPosition | undefined {
   const row = db
@@ -159,27 +157,21 @@ export function adoptJournal(db: Database, journalId: string, position = 0): voi
 }
 
 /** Committed counts, each with the position of the same snapshot: entries before it are counted. */
-export class HitReads {
-  readonly #totals
-  readonly #count
+export function hitReads(db: Database) {
+  const totals = db.prepare<{ redirects: number; position: number }, []>(
+    'SELECT redirects, position FROM hit_totals WHERE id = 1',
+  )
+  const count = db.prepare<{ id: number; count: number; position: number }, [string]>(
+    `SELECT value AS id, coalesce(hits.count, 0) AS count, hit_totals.position AS position
+     FROM json_each(?) JOIN hit_totals ON hit_totals.id = 1
+     LEFT JOIN hits ON hits.link_id = value`,
+  )
+  return {
+    totals: (): { redirects: number; position: number } =>
+      totals.get() ?? { redirects: 0, position: 0 },
 
-  constructor(db: Database) {
-    this.#totals = db.prepare<{ redirects: number; position: number }, []>(
-      'SELECT redirects, position FROM hit_totals WHERE id = 1',
-    )
-    this.#count = db.prepare<{ id: number; count: number; position: number }, [string]>(
-      `SELECT value AS id, coalesce(hits.count, 0) AS count, hit_totals.position AS position
-       FROM json_each(?) JOIN hit_totals ON hit_totals.id = 1
-       LEFT JOIN hits ON hits.link_id = value`,
-    )
-  }
-
-  totals(): { redirects: number; position: number } {
-    return this.#totals.get() ?? { redirects: 0, position: 0 }
-  }
-
-  /** Committed counts of some links, all from one snapshot. */
-  counts(linkIds: readonly number[]): { id: number; count: number; position: number }[] {
-    return this.#count.all(JSON.stringify(linkIds))
+    /** Committed counts of some links, all from one snapshot. */
+    counts: (linkIds: readonly number[]): { id: number; count: number; position: number }[] =>
+      count.all(JSON.stringify(linkIds)),
   }
 }

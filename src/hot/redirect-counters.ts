@@ -8,6 +8,9 @@ const COUNTERS = [
   /** Answered with 410, or with 302 to the URL for this case. */
   'expired',
   'limited',
+  /** Requests that do not follow a link with `max_hits`: see `HeldBack`. */
+  'prefetch',
+  'preview',
   'failed',
   /** Codes in the cache: existing ones and unknown ones. */
   'known',

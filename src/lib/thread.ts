@@ -152,10 +152,10 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
    * Refuses new calls, rejects waiting background calls named in `drop`, finishes all others, and
    * then ends the thread.
    */
-  async close({ drop = [] }: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
+  async close({ drop = [] }: { drop?: readonly string[] } = {}): Promise<void> {
     if (this.#dead) return
     this.#closing = new Error('the worker thread is closed')
-    const isDropped = ({ name }: Waiting) => drop.includes(name as keyof Calls)
+    const isDropped = ({ name }: Waiting) => drop.includes(name)
     const dropped = this.#background.filter(isDropped)
     this.#background = this.#background.filter((waiting) => !isDropped(waiting))
     for (const { reject } of dropped) reject(this.#closing)

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
 import { type Code, toCode } from '../lib/code.ts'
 
 /**
@@ -84,6 +85,13 @@ export class AliasRules {
   }
 
   isReserved = (path: string): boolean => this.#reserved.has(firstSegment(`/${path}`))
+
+  /** Throws `alias_not_allowed` or `path_taken` if the account cannot add one of the paths. */
+  requireAllowed(accountId: AccountId, paths: readonly string[]): void {
+    if (paths.length > 0 && !this.mayAdd(accountId)) throw new AppError('alias_not_allowed')
+    const reserved = paths.find(this.isReserved)
+    if (reserved !== undefined) throw new AppError('path_taken', reserved)
+  }
 
   mayAdd(accountId: AccountId): boolean {
     const { importAliases, accounts } = this.#options

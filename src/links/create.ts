@@ -16,6 +16,7 @@ import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
+import { type AliasRules, patchPaths } from './aliases.ts'
 import {
   type CreatedLink,
   type NewLink,
@@ -24,7 +25,9 @@ import {
   type PublicUrls,
   type UrlFilter,
 } from './link.ts'
+import type { LinkChange } from './link-change.ts'
 import { quotaError } from './quota.ts'
+import type { LinkReads } from './read.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
 import { Url, urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'
@@ -43,17 +46,29 @@ export interface CreateDeps extends WriteDeps {
   /** Spreads batches over time, by the bytes of their URLs. */
   pace: Pace
   random: RandomBytes
+  reads: LinkReads
+  aliasRules: AliasRules
+}
+
+/** What a request may set of a new link beside its URL. */
+export interface NewLinkFields extends LinkChange {
+  code?: Code | null | undefined
 }
 
 /**
- * Gives a URL a code, or finds the one that the account has for it. Throws `url_blocked`, then
- * `quota_exceeded`.
+ * Gives a URL a code, or finds the one that the account has for it, which keeps its properties.
+ * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked`, then `quota_exceeded`.
  */
 export async function shorten(
   deps: CreateDeps,
   owner: Account,
   url: ParsedUrl,
+  fields: NewLinkFields = {},
 ): Promise<CreatedView | ReusedView> {
+  if (Object.values(fields).some((value) => value !== undefined)) {
+    const { link, passcode } = await createLink(deps, owner, { url, fields })
+    return createdView(deps.addresses, link, passcode)
+  }
   if (deps.blocklist.isBlocked(url)) throw new AppError('url_blocked')
   const [view] = await createLinks(deps, owner, [url])
   assert(view, 'one URL has one result')
@@ -61,17 +76,14 @@ export async function shorten(
   return view
 }
 
-/** Reserves a code without a URL. Throws `code_in_use`, then `quota_exceeded`. */
-export async function reserve(deps: CreateDeps, owner: Account, code: Code): Promise<ReservedView> {
-  const passcode = newPasscode(deps.random)
-  const link = await deps.links.reserve({
-    accountId: owner.id,
-    keyId: owner.keyId,
-    createdAt: deps.clock(),
-    item: { code, url: null, urlKey: null, passcodeHash: deps.hasher.hash('passcode', passcode) },
-    quota: deps.plans[owner.plan],
-  })
-  if (!link) throw new AppError('code_in_use', code)
+/** Reserves a code without a URL. Throws as `shorten`. */
+export async function reserve(
+  deps: CreateDeps,
+  owner: Account,
+  code: Code,
+  fields: LinkChange = {},
+): Promise<ReservedView> {
+  const { link, passcode } = await createLink(deps, owner, { fields: { ...fields, code } })
   return {
     code: link.code,
     passcode,
@@ -80,6 +92,50 @@ export async function reserve(deps: CreateDeps, owner: Account, code: Code): Pro
     reserved: true,
     created_at: isoTime(link.createdAt),
   }
+}
+
+const BAD_ALIAS_OWNER = 'Invalid aliases: only owners of the service can add some'
+
+interface LinkToCreate {
+  /** Absent: the code is reserved. */
+  url?: ParsedUrl
+  fields: NewLinkFields
+}
+
+/** Creates one link with its properties and aliases, all or nothing. */
+async function createLink(
+  deps: CreateDeps,
+  owner: Account,
+  { url, fields: { code, aliases = {}, expired_url: expired, ...patch } }: LinkToCreate,
+): Promise<{ link: CreatedLink; passcode: string }> {
+  const { aliasRules, blocklist, clock, hasher, links, plans, random, reads } = deps
+  const paths = patchPaths([], aliases).added
+  if (paths.length > 0 && !aliasRules.mayAdd(owner.id)) {
+    throw new AppError('invalid_value', BAD_ALIAS_OWNER)
+  }
+  aliasRules.requireAllowed(owner.id, paths)
+  if ([url, expired].some((one) => one && blocklist.isBlocked(one))) {
+    // A code in use is reported before a blocked URL.
+    if (code && reads.findByCode(code)) throw new AppError('code_in_use', code)
+    throw new AppError('url_blocked')
+  }
+  const passcode = newPasscode(random)
+  const link = await links.createLink({
+    accountId: owner.id,
+    keyId: owner.keyId,
+    createdAt: clock(),
+    item: {
+      code: code ?? newCode(random),
+      url: url?.text ?? null,
+      urlKey: url ? urlKey(url) : null,
+      passcodeHash: hasher.hash('passcode', passcode),
+    },
+    isGenerated: !code,
+    patch: { ...patch, expired_url: expired?.text },
+    aliases,
+    quota: plans[owner.plan],
+  })
+  return { link, passcode }
 }
 
 /**

@@ -1,20 +1,24 @@
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
-import { inProcess } from '../../test/support/in-process.ts'
 import { createLog } from '../lib/log.ts'
-import { AccountDeletion, type DeletionWrites } from './deletion.ts'
+import { AccountDeletion } from './deletion.ts'
 
-type Options = ConstructorParameters<typeof AccountDeletion>[0]
+type DeletionData = ConstructorParameters<typeof AccountDeletion>[0]['data']
+
+const accountsWith = (
+  used: Pick<DeletionData['accounts'], 'listDeleted' | 'beginDeletion' | 'remove'>,
+) => ({ accounts: used }) as DeletionData
 
 test('a stop waits for no more than the batch under way, and leaves the account for the next start', async () => {
   const calls: string[] = []
   const deletion = new AccountDeletion({
-    writer: inProcess<DeletionWrites>({
-      beginDeletion() {
+    data: accountsWith({
+      listDeleted: () => [],
+      async beginDeletion() {
         calls.push('beginDeletion')
         return true
       },
-      removeAccount: () => void calls.push('removeAccount'),
+      remove: async () => void calls.push('remove'),
     }),
     links: {
       async deleteSome() {
@@ -24,7 +28,6 @@ test('a stop waits for no more than the batch under way, and leaves the account 
         return 1
       },
     },
-    accounts: { listDeleted: () => [] } as unknown as Options['accounts'],
     log: createLog({ level: 'silent' }),
   })
   const begun = await deletion.begin(1, 0)
@@ -36,15 +39,15 @@ test('in a cluster, a deletion that another host has left unfinished is taken ov
   const removed: number[] = []
   const deleted: number[] = []
   const deletion = new AccountDeletion({
-    writer: inProcess<DeletionWrites>({
-      beginDeletion: () => true,
-      removeAccount: ({ accountId }) => {
+    data: accountsWith({
+      listDeleted: () => [...deleted],
+      beginDeletion: async () => true,
+      async remove({ accountId }) {
         deleted.splice(deleted.indexOf(accountId), 1)
         removed.push(accountId)
       },
     }),
     links: { deleteSome: async () => 0 },
-    accounts: { listDeleted: () => [...deleted] } as unknown as Options['accounts'],
     log: createLog({ level: 'silent' }),
     takeOverMs: 1,
   })

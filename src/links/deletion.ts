@@ -1,10 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import type { Account, AccountId, AccountStore } from '../accounts/store.ts'
-import type { AccountWrites } from '../accounts/writes.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
+import type { accounts } from '../accounts/writes.ts'
+import type { DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { type Caller, messageOf } from '../lib/thread.ts'
+import { messageOf } from '../lib/thread.ts'
 import { authorOf } from './link.ts'
 import { requireOwnedIds, type UpdateDeps } from './update.ts'
 import type { LinkWriter } from './writer.ts'
@@ -99,11 +100,8 @@ export class DelayedDeletion {
   }
 }
 
-export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'>
-
 interface AccountDeletionOptions {
-  writer: Caller<DeletionWrites>
-  accounts: AccountStore
+  data: DataOf<{ accounts: typeof accounts }>
   links: Pick<LinkWriter, 'deleteSome'>
   log: Log
   /**
@@ -134,7 +132,7 @@ export class AccountDeletion {
    * the last one. Returns false and changes nothing for the last owner of the service.
    */
   async begin(accountId: AccountId, now: number): Promise<false | { done: Promise<void> }> {
-    const isStarted = await this.#options.writer.call('beginDeletion', { accountId, now })
+    const isStarted = await this.#options.data.accounts.beginDeletion({ accountId, now })
     return isStarted && { done: this.#queue(accountId) }
   }
 
@@ -146,9 +144,9 @@ export class AccountDeletion {
   }
 
   #resume(): void {
-    const { accounts, log } = this.#options
+    const { data, log } = this.#options
     try {
-      for (const id of accounts.listDeleted()) if (!this.#queued.has(id)) this.#queue(id)
+      for (const id of data.accounts.listDeleted()) if (!this.#queued.has(id)) this.#queue(id)
     } catch (error) {
       log.warn('account.deletions_not_read', { reason: messageOf(error) })
     }
@@ -166,10 +164,10 @@ export class AccountDeletion {
   }
 
   async #deleteLinks(accountId: AccountId): Promise<void> {
-    const { writer, links } = this.#options
+    const { data, links } = this.#options
     while (!this.#closing) {
       const deleted = await links.deleteSome({ accountId, most: BATCH_MAX })
-      if (deleted === 0) return writer.call('removeAccount', { accountId })
+      if (deleted === 0) return data.accounts.remove({ accountId })
     }
   }
 }

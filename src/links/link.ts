@@ -101,9 +101,27 @@ export function parseKnownUrl(text: string): ParsedUrl {
   return { text, href, host }
 }
 
-/** `Location` of a redirect: the URL as it was sent if a header can carry it, else its `href`. */
-export const locationOf = ({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string =>
-  /^[\x21-\x7e]+$/.test(text) ? text : href
+/**
+ * `Location` of a redirect: the URL as it was sent if a header can carry it and every client finds
+ * the host in it that the blocklist was asked about, else its `href`.
+ */
+export function locationOf({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string {
+  const isAsSent = /^[\x21-\x7e]+$/.test(text) && authorityOf(text) === authorityOf(href)
+  return encodeExcluded(isAsSent ? text : href)
+}
+
+/** The authority as RFC 3986 delimits it, without letter case and the default port. */
+function authorityOf(url: string): string {
+  const [, scheme, authority = ''] = /^(https?):\/\/([^/?#]*)/i.exec(url) ?? []
+  return authority.toLowerCase().replace(scheme?.length === 4 ? /:80$/ : /:443$/, '')
+}
+
+/**
+ * Percent-encodes the printable characters that RFC 3986 excludes from URLs. Some clients refuse a
+ * `Location` with one of them; the URL parser leaves several in a query or fragment.
+ */
+export const encodeExcluded = (text: string): string =>
+  text.replace(/["<>\\^`{|}]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
 /** A host of bounded length, because the time of parsing one is quadratic, and what follows it. */
 const ADDRESS = /^(?:(https?:)?\/\/)?([^/?#\\\s]{1,260}(?:[/?#].*)?)$/is

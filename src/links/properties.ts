@@ -3,8 +3,9 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
-import { type AliasPatch, type AliasRules, patchPaths } from './aliases.ts'
+import { type AliasRules, patchPaths } from './aliases.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
+import type { LinkChange } from './link-change.ts'
 import type { PatchLinks } from './property-store.ts'
 import {
   type LinkProperties,
@@ -15,7 +16,7 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
-import type { LinkFields, PropertiesView } from './schema.ts'
+import type { PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads on the control thread's own connection. */
@@ -100,16 +101,6 @@ export async function changeProperties(
   await patchLinks(deps, owner, { ids, change })
 }
 
-/** What a request changes. A request has all aliases that the link has afterwards. */
-export interface LinkChange extends PropertiesChange {
-  aliases?: AliasPatch | undefined
-}
-
-export function changeOf({ aliases, display_alias, ...change }: LinkFields): LinkChange {
-  const hasAliases = aliases !== undefined || display_alias !== undefined
-  return { ...change, aliases: hasAliases ? { set: aliases, display: display_alias } : undefined }
-}
-
 /**
  * Changes properties and aliases, which are well-formed, of one link: all or nothing. Throws as
  * `changeProperties`, and `alias_not_allowed`, `path_taken`.
@@ -123,11 +114,7 @@ export async function changeLink(
   const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
   if (aliases) {
     const { added } = patchPaths(deps.aliases.ofLink(id), aliases)
-    if (added.length > 0 && !deps.aliasRules.mayAdd(owner.id)) {
-      throw new AppError('alias_not_allowed')
-    }
-    const reserved = added.find(deps.aliasRules.isReserved)
-    if (reserved !== undefined) throw new AppError('path_taken', reserved)
+    deps.aliasRules.requireAllowed(owner.id, added)
   }
   const changed = await patchLinks(deps, owner, { ids: [id], change, aliases })
   if (changed === 0) throw new AppError('code_not_found', code.toUpperCase())

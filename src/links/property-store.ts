@@ -35,7 +35,8 @@ export interface Patched {
   aliases?: AliasChange | undefined
 }
 
-type PatchRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName | AliasRefusal
+type Problem = 'bad_times' | 'too_many_tags'
+export type PatchRefusal = 'not_active' | Problem | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
 interface OwnedLink extends Omit<Link, 'createdAt'> {
@@ -57,8 +58,8 @@ export function propertyWrites(db: Database) {
         .find(ids, author.accountId)
         .map((before) => ({ before, after: applyPatch(before, patch) }))
       for (const { after } of changes) {
-        if (startsAfterExpiry(after.properties)) return 'bad_times'
-        if (after.properties.tags.length > TAGS_MAX) return 'too_many_tags'
+        const problem = findProblem(after.properties)
+        if (problem) return problem
       }
       const [first] = changes
       const planned = command.aliases && first && aliases.plan(first.before.id, command.aliases)
@@ -126,11 +127,20 @@ function rowStore(db: Database) {
   }
 }
 
-function applyPatch(link: OwnedLink, patch: PropertiesPatch): OwnedLink {
-  const before = link.properties
+const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
+  ...link,
+  properties: patchProperties(link.properties, patch),
+})
+
+/** Why a link cannot have the properties; undefined if it can. */
+export function findProblem(properties: LinkProperties): Problem | undefined {
+  if (startsAfterExpiry(properties)) return 'bad_times'
+  return properties.tags.length > TAGS_MAX ? 'too_many_tags' : undefined
+}
+
+export function patchProperties(before: LinkProperties, patch: PropertiesPatch): LinkProperties {
   const { tags = before.tags, addTags = [], removeTags = [], ...values } = patch
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
   const kept = [...tags, ...addTags].filter((tag) => !removeTags.includes(tag))
-  const properties = { ...before, ...Object.fromEntries(set), tags: [...new Set(kept)].sort() }
-  return { ...link, properties }
+  return { ...before, ...Object.fromEntries(set), tags: [...new Set(kept)].sort() }
 }

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
 import { parseWith, type RequestBodies, readBody } from '../http/body.ts'
-import { crossOriginReads } from '../http/cors.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
-import { changeLink, changeOf, getProperties, type PropertiesDeps } from './properties.ts'
+import { changeOf } from './link-change.ts'
+import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
 import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
@@ -43,8 +43,9 @@ const creationRoutes = (deps: Deps) =>
     .post(
       '/shorten',
       async ({ request, account, status }) => {
-        const { url } = await readBody(deps.bodies, request, ShortenBody, account.id)
-        const view = await shorten(deps, account, url)
+        const body = await readBody(deps.bodies, request, ShortenBody, account.id)
+        const { url, code, ...fields } = body
+        const view = await shorten(deps, account, url, { code, ...changeOf(fields) })
         return status(view.reused ? 200 : 201, view)
       },
       {
@@ -54,22 +55,24 @@ const creationRoutes = (deps: Deps) =>
           description: [
             'Creates a code with a destination and returns its passcode, once. If the account has',
             'a code for this URL, returns that one with `reused: true` and without a passcode, so',
-            'a request can be repeated safely.',
+            'a request can be repeated safely. The code, properties and aliases of the request are',
+            'those of a new link only.',
           ].join(' '),
           body: ShortenBody,
           answers: {
             200: { description: 'The code that the account has for this URL.', view: ShortenView },
             201: { description: 'A new code, with its passcode.', view: ShortenView },
           },
-          refusals: [422],
+          refusals: [409, 422],
         }),
       },
     )
     .post(
       '/reserve',
       async ({ request, account, status }) => {
-        const { code } = await readBody(deps.bodies, request, ReserveBody, account.id)
-        return status(201, await reserve(deps, account, code))
+        const body = await readBody(deps.bodies, request, ReserveBody, account.id)
+        const { code, ...fields } = body
+        return status(201, await reserve(deps, account, code, changeOf(fields)))
       },
       {
         detail: operation({
@@ -180,7 +183,6 @@ export const linkListRoutes = (deps: Deps) =>
 
 export const linkLookupRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.lookup', prefix: '/api' })
-    .use(crossOriginReads(deps, ['/lookup/:code']))
     .use(publicly(deps, { budget: 'read' }))
     .get('/lookup/:code', ({ params }) => lookup(deps, params.code), {
       detail: operation({

@@ -17,7 +17,7 @@ import {
   TAG_MAX,
   TAGS_MAX,
 } from './property-table.ts'
-import { Url, urlModel } from './url.ts'
+import { badStart, Url, urlModel } from './url.ts'
 
 /**
  * Chapters "Endpoints" and "Errors": what requests may contain, and the message for each fault.
@@ -44,14 +44,6 @@ const Passcode = z.string(missing('passcode')).meta({
   minLength: PASSCODE_LENGTH,
   maxLength: PASSCODE_LENGTH,
 })
-
-export const ShortenBody = z
-  .object({ url: Url }, { error: REFUSALS.invalid_url.message() })
-  .meta({ id: 'ShortenBody' })
-
-export const ReserveBody = z
-  .object({ code: NewCode }, { error: BAD_CODE })
-  .meta({ id: 'ReserveBody' })
 
 export const UpdateBody = z
   .object(
@@ -312,7 +304,7 @@ const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodTy
     const message = `Invalid ${name}: must be an integer between 1 and ${MAX_HITS_MAX}`
     return z.int(message).min(1, message).max(MAX_HITS_MAX, message).meta({ description }).nullish()
   },
-  url: () => urlModel(REFUSALS.invalid_url.message()).nullish(),
+  url: ({ name }) => urlModel(badStart(name), name).nullish(),
 }
 
 type Bodies = { [Name in SettableName]: z.ZodType<PropertiesChange[Name]> }
@@ -340,7 +332,7 @@ export const AliasPath = z
   .overwrite(canonicalPath)
   .superRefine((path, context) => {
     const problem = findPathProblem(path)
-    if (problem) context.addIssue({ code: 'custom', message: `Invalid alias: ${problem}` })
+    if (problem) context.addIssue({ code: 'custom', message: `Invalid aliases: a path ${problem}` })
   })
 
 export const BAD_DISPLAY_ALIAS = 'Invalid display_alias: must be one of the aliases of the link'
@@ -365,6 +357,14 @@ const settable = {
     .meta({ description: 'The alias that people see. Null: the newest.' })
     .nullish(),
 }
+
+export const ShortenBody = z
+  .object({ url: Url, code: NewCode.nullish(), ...settable }, REFUSALS.invalid_url.message())
+  .meta({ id: 'ShortenBody' })
+
+export const ReserveBody = z
+  .object({ code: NewCode, ...settable }, { error: BAD_CODE })
+  .meta({ id: 'ReserveBody' })
 
 /** Properties of a link and all of its aliases. */
 export const LinkBody = strictBody(settable).meta({ id: 'LinkChange' })

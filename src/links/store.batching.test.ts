@@ -3,14 +3,15 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
-import { accountWrites } from '../accounts/writes.ts'
+import { accounts } from '../accounts/writes.ts'
 import { checkDatabase } from '../backup/invariants.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { settingWrites } from '../db/settings.ts'
+import { settings } from '../db/settings.ts'
+import { writeFunctions } from '../db/subject.ts'
 import { commitTogether } from '../db/writer.ts'
 import type { Code } from '../lib/code.ts'
-import { moderationWrites } from '../moderation/moderation.ts'
+import { moderation } from '../moderation/moderation.ts'
 import { encodeCreate } from './link.ts'
 import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
@@ -52,11 +53,6 @@ const call = <Args>(name: string, args: fc.Arbitrary<Args>): fc.Arbitrary<Call> 
 const creation = fc
   .record({ accountId, quota, items: fc.array(newLink, { minLength: 1, maxLength: 4 }) })
   .map((command) => encodeCreate({ ...command, createdAt: now }))
-const reservation = fc.record({ accountId, quota, code }).map(({ code: reserved, ...command }) => ({
-  ...command,
-  createdAt: now,
-  item: { code: reserved, url: null, urlKey: null, passcodeHash },
-}))
 const change = fc
   .record({ id, url, quota, author })
   .map(({ url: text, ...command }) => ({ ...command, ...keyed(text) }))
@@ -82,10 +78,30 @@ const patch = fc.record(
   { requiredKeys: [] },
 )
 
+const single = fc
+  .record({
+    accountId,
+    quota,
+    patch,
+    url: fc.option(url),
+    code,
+    isGenerated: fc.boolean(),
+    aliases: fc.record({ set: fc.uniqueArray(fc.constantFrom('a-b', 'spring', 'CODE01', 'c')) }),
+  })
+  .map(({ url: text, code: wanted, ...command }) => ({
+    ...command,
+    createdAt: now,
+    item: {
+      ...(text === null ? { url: null, urlKey: null } : keyed(text)),
+      code: wanted,
+      passcodeHash,
+    },
+  }))
+
 const calls = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: call('createEncoded', creation) },
-    { weight: 3, arbitrary: call('reserveCode', reservation) },
+    { weight: 3, arbitrary: call('createLink', single) },
     { weight: 3, arbitrary: call('changeUrl', change) },
     { weight: 3, arbitrary: call('deleteLink', fc.record({ id, author })) },
     { weight: 4, arbitrary: call('patchLinks', fc.record({ ids, patch, quota, author })) },
@@ -93,11 +109,14 @@ const calls = fc.array(
     call('undoDeletion', fc.record({ ids, author })),
     call('deleteDue', fc.record({ now: fc.constantFrom(1, 2), most: fc.constantFrom(1, 9) })),
     call('deleteLinksOf', fc.record({ accountId, most: fc.integer({ min: 1, max: 3 }) })),
-    call('disableCode', fc.record({ code, reason: fc.constant('abuse'), now: fc.constant(now) })),
-    call('enableCode', fc.record({ code })),
-    call('disableAccount', fc.record({ accountId, links: fc.boolean(), now: fc.constant(now) })),
-    call('enableAccount', fc.record({ accountId })),
-    call('saveSetting', fc.record({ name: fc.constant('a'), value: fc.string() })),
+    call(
+      'moderation.disable',
+      fc.record({ code, reason: fc.constant('abuse'), now: fc.constant(now) }),
+    ),
+    call('moderation.enable', fc.record({ code })),
+    call('accounts.disable', fc.record({ accountId, links: fc.boolean(), now: fc.constant(now) })),
+    call('accounts.enable', fc.record({ accountId })),
+    call('settings.save', fc.record({ name: fc.constant('a'), value: fc.string() })),
     call('indexLinks', fc.record({ rowsMax: fc.integer({ min: 1, max: 3 }) })),
     call('deleteAndFail', fc.record({ id, author })),
   ),
@@ -115,9 +134,7 @@ function openDatabase(path: string) {
   const functions = {
     ...links,
     ...searchWrites(db),
-    ...moderationWrites(db),
-    ...settingWrites(db),
-    ...accountWrites(db),
+    ...writeFunctions({ accounts, moderation, settings }, db, { id: '' }),
     deleteAndFail(command: Parameters<typeof links.deleteLink>[0]) {
       links.deleteLink(command)
       throw new Error('failed after a change')

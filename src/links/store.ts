@@ -1,9 +1,15 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
-import { type Code, newCode } from '../lib/code.ts'
+import { type Code, newCode, toCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
-import { aliasRows, closedCodes } from './aliases.ts'
+import {
+  type AliasChange,
+  type AliasPatch,
+  aliasPatcher,
+  aliasRows,
+  closedCodes,
+} from './aliases.ts'
 import {
   type Author,
   type CreatedLink,
@@ -14,8 +20,19 @@ import {
   type Link,
   type NewLink,
 } from './link.ts'
-import { propertyWrites } from './property-store.ts'
-import { STORED_BYTES } from './property-table.ts'
+import {
+  findProblem,
+  type PatchRefusal,
+  patchProperties,
+  propertySetter,
+  propertyWrites,
+} from './property-store.ts'
+import {
+  bytesOfProperties,
+  NO_PROPERTIES,
+  type PropertiesPatch,
+  STORED_BYTES,
+} from './property-table.ts'
 import { accountCounts, exceededQuota, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
 import { sharedPageRemover } from './shared-pages.ts'
@@ -23,9 +40,21 @@ import { sharedPageRemover } from './shared-pages.ts'
 /** A link, or the quota that it exceeds. */
 export type Creation = CreatedLink | QuotaName
 
-export interface ReserveCode extends Omit<CreateLinks, 'items'> {
+export interface CreateLink extends Omit<CreateLinks, 'items'> {
+  /** Without a URL, its code is reserved. */
   item: NewLink
+  /** Another code may replace that of the item. */
+  isGenerated: boolean
+  patch: PropertiesPatch
+  aliases: AliasPatch
 }
+
+export interface CreatedOne {
+  link: CreatedLink
+  aliases?: AliasChange
+}
+
+type CreateRefusal = 'code_in_use' | PatchRefusal
 
 export interface ChangeUrl {
   id: number
@@ -53,7 +82,7 @@ const CANDIDATES_MAX = 100
  */
 export const linkWrites = (db: Database) => ({
   ...creation(db),
-  ...reservation(db),
+  ...singleCreation(db),
   ...change(db),
   ...deletion(db),
   ...propertyWrites(db),
@@ -64,27 +93,15 @@ export type LinkWrites = ReturnType<typeof linkWrites>
 function creation(db: Database) {
   const insertGenerated = generatedInserter(db)
   const accounts = accountCounts(db)
-  // A link that is created again while its deletion is scheduled is not deleted.
-  const cancelDeletion = db.prepare<null, [number]>(
-    'UPDATE links SET delete_at = NULL WHERE id = ? AND delete_at IS NOT NULL',
-  )
-  // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
-  // (decision 001).
-  const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
-    `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
-     WHERE account_id = ? AND url_key = ? LIMIT 1`,
-  )
+  const reuse = linkReuser(db)
 
   /** One link per item, in order: a new one, or the one that the account has for the URL. */
   const create = ({ accountId, createdAt, items, quota }: CreateLinks): Creation[] => {
     const before = accounts.stored(accountId)
     let total = before
     const links = items.map((item): Creation => {
-      const existing = byUrl.get(accountId, item.urlKey)
-      if (existing) {
-        cancelDeletion.run(existing.id)
-        return { ...existing, reused: true }
-      }
+      const existing = reuse(accountId, item.urlKey)
+      if (existing) return { ...existing, reused: true }
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
@@ -108,23 +125,94 @@ function creation(db: Database) {
   }
 }
 
-function reservation(db: Database) {
+function singleCreation(db: Database) {
   const insert = linkInserter(db)
+  const insertGenerated = generatedInserter(db)
   const accounts = accountCounts(db)
-  const isClosed = closedCodes(db)
-  const byCode = db.prepare<object, [Code]>('SELECT 1 FROM links WHERE code = ?')
+  const aliases = aliasPatcher(db)
+  const setProperties = propertySetter(db)
+  const reuse = linkReuser(db)
+  const isInUse = codesInUse(db)
   return {
-    /** Undefined if the code is in use, disabled or closed by an alias. */
-    reserveCode(command: ReserveCode): Link | 'not_active' | QuotaName | undefined {
-      const { accountId, createdAt, item, quota } = command
+    /** A link with its properties and aliases, or why nothing was created. */
+    createLink(command: CreateLink): CreatedOne | CreateRefusal {
+      const { accountId, createdAt, isGenerated, quota } = command
       if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
-      const added = { links: 1, urlBytes: 0 }
+      const existing = command.item.url !== null && reuse(accountId, command.item.urlKey)
+      if (existing) return { link: { ...existing, reused: true } }
+      if (!isGenerated && isInUse(command.item.code)) return 'code_in_use'
+
+      const properties = patchProperties(NO_PROPERTIES, command.patch)
+      const problem = findProblem(properties)
+      if (problem) return problem
+      const planned = aliases.plan(NO_LINK, command.aliases)
+      if (typeof planned === 'string' || 'taken' in planned) return planned
+      const item = withFreeCode(command, planned.added)
+      if (!item) return { taken: planned.added.find(hasCodeOf(command.item)) ?? '' }
+
+      const urlBytes = bytesOf(item.url) + bytesOfProperties(properties) + planned.bytes
+      const added = { links: 1, urlBytes }
       const exceeded = accounts.exceededBy(accountId, added, quota)
-      if (exceeded) return byCode.get(item.code) || isClosed(item.code) ? undefined : exceeded
-      const link = insert(item, accountId, createdAt)
-      if (link) accounts.add(accountId, added)
-      return link
+      if (exceeded) return exceeded
+      const link = isGenerated
+        ? insertGenerated(item, accountId, createdAt)
+        : insert(item, accountId, createdAt)
+      if (!link) return 'code_in_use'
+      setProperties(link.id, properties)
+      const changed = aliases.apply({ ...planned, linkId: link.id })
+      accounts.add(accountId, added)
+      return { link: { ...link, reused: false }, aliases: changed }
     },
+  }
+}
+
+/** The id of no link. */
+const NO_LINK = 0
+
+const hasCodeOf =
+  ({ code }: Pick<NewLink, 'code'>) =>
+  (path: string): boolean =>
+    toCode(path) === code
+
+/**
+ * The link to insert: its aliases would close a code of their form. Undefined if that is the code
+ * that was asked for.
+ */
+function withFreeCode(
+  { item, isGenerated }: Pick<CreateLink, 'item' | 'isGenerated'>,
+  paths: readonly string[],
+): NewLink | undefined {
+  let free = item
+  while (paths.some(hasCodeOf(free))) {
+    if (!isGenerated) return undefined
+    free = { ...free, code: nextCode(free.code) }
+  }
+  return free
+}
+
+/** Whether a link has the code, or nobody can claim it. */
+function codesInUse(db: Database): (code: Code) => boolean {
+  const byCode = db.prepare<object, [Code]>('SELECT 1 FROM links WHERE code = ?')
+  const isClosed = closedCodes(db)
+  return (code) => byCode.get(code) !== null || isClosed(code)
+}
+
+/** Finds the link that an account has for a URL. A scheduled deletion of it is canceled. */
+function linkReuser(db: Database) {
+  const cancelDeletion = db.prepare<null, [number]>(
+    'UPDATE links SET delete_at = NULL WHERE id = ? AND delete_at IS NOT NULL',
+  )
+  // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
+  // (decision 001).
+  const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
+    `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
+     WHERE account_id = ? AND url_key = ? LIMIT 1`,
+  )
+  return (accountId: AccountId, urlKey: Uint8Array | null): Link | undefined => {
+    const existing = byUrl.get(accountId, urlKey)
+    if (!existing) return undefined
+    cancelDeletion.run(existing.id)
+    return existing
   }
 }
 

@@ -1,45 +1,57 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import { type ParsedUrl, URL_KEY_BYTES } from './link.ts'
+import { locationOf, type ParsedUrl, URL_KEY_BYTES } from './link.ts'
 import { withoutInvisible } from './pasted.ts'
 
 export const URL_MAX_LENGTH = 8192
 
-const BAD_START = REFUSALS.invalid_url.message()
-const because = (reason: string) => `Invalid URL: ${reason}`
-const BAD_HOST = because('must be a well-formed address with a host')
-const LONG_ENCODED = because(`must be at most ${URL_MAX_LENGTH} characters, also when encoded`)
+/** The message for a URL in the field `name` that does not begin with http. */
+export const badStart = (name: string): string =>
+  REFUSALS.invalid_url.message().replace('URL', name)
 
 /**
- * A destination; its output is a `ParsedUrl`. Refused with the message that the API answers:
- * `absent` if it is not a string, else the first reason that applies.
+ * A destination in the field `name`; its output is a `ParsedUrl`. Refused with the message that the
+ * API answers: `absent` if it is not a string, else the first reason that applies.
  */
-export const urlModel = (absent: string) =>
-  z
-    .string(absent)
-    .regex(/^https?:\/\//i, BAD_START)
-    // The checks that follow take a millisecond for each 30 KB, and a batch may hold megabytes.
-    .max(URL_MAX_LENGTH, {
-      error: because(`must be at most ${URL_MAX_LENGTH} characters`),
-      abort: true,
-    })
-    .refine(isPlain, because('must not contain spaces, control characters or lone surrogates'))
-    .meta({
-      description:
-        'An http or https address of at most 8,192 characters, also when it is percent-encoded.',
-      example: 'https://example.com/spring?from=poster',
-      // Necessary, not sufficient: no pattern describes the hosts that the URL parser accepts.
-      // Without `format: uri`, which is RFC 3986: URLs in other scripts are accepted too.
-      pattern: '^[hH][tT][tT][pP][sS]?://',
-    })
-    .transform((text, { addIssue }): ParsedUrl => {
-      const url = parseUrl(text)
-      if (url && url.href.length <= URL_MAX_LENGTH) return url
-      addIssue({ code: 'custom', message: url ? LONG_ENCODED : BAD_HOST })
-      return z.NEVER
-    })
+export const urlModel = (absent: string, name = 'URL') => {
+  const because = (reason: string) => `Invalid ${name}: ${reason}`
+  const badHost = because('must be a well-formed address with a host')
+  const longEncoded = because(`must be at most ${URL_MAX_LENGTH} characters, also when encoded`)
+  return (
+    z
+      .string(absent)
+      .regex(/^https?:\/\//i, badStart(name))
+      // The checks that follow take a millisecond for each 30 KB, and a batch may hold megabytes.
+      .max(URL_MAX_LENGTH, {
+        error: because(`must be at most ${URL_MAX_LENGTH} characters`),
+        abort: true,
+      })
+      .refine(isPlain, because('must not contain spaces, control characters or lone surrogates'))
+      .meta({
+        description:
+          'An http or https address of at most 8,192 characters, also when it is percent-encoded.',
+        example: 'https://example.com/spring?from=poster',
+        // Necessary, not sufficient: no pattern describes the hosts that the URL parser accepts.
+        // Without `format: uri`, which is RFC 3986: URLs in other scripts are accepted too.
+        pattern: '^[hH][tT][tT][pP][sS]?://',
+      })
+      .transform((text, { addIssue }): ParsedUrl => {
+        const url = parseUrl(text)
+        if (url && isShortEncoded(url)) return url
+        addIssue({ code: 'custom', message: url ? longEncoded : badHost })
+        return z.NEVER
+      })
+  )
+}
 
-export const Url = urlModel(BAD_START)
+/** Whether `Location` is short enough. One character of it or of `href` takes three at most. */
+function isShortEncoded(url: ParsedUrl): boolean {
+  const length = Math.max(url.text.length, url.href.length)
+  if (3 * length <= URL_MAX_LENGTH) return true
+  return url.href.length <= URL_MAX_LENGTH && locationOf(url).length <= URL_MAX_LENGTH
+}
+
+export const Url = urlModel(badStart('URL'))
 
 /** A host with a dot, then the end, a port, a path, a query or a fragment. */
 const BARE_HOST = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+\.?(:\d{1,5})?([/?#]|$)/u

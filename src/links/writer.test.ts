@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { subjects } from '../data.ts'
+import { effectsOfOthers } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkWrites } from './store.ts'
@@ -14,6 +16,9 @@ const reserve = {
   createdAt: 0,
   quota,
   item: { code: code('SPRING'), url: null, urlKey: null, passcodeHash: new Uint8Array(32) },
+  isGenerated: false,
+  patch: {},
+  aliases: { set: ['old-path'] },
 }
 const change = { id: 1, url: 'http://a/', urlKey: new Uint8Array(16), quota, author }
 
@@ -32,7 +37,7 @@ function setUp(result: () => unknown) {
   })
   const writer = { call: async () => result() } as unknown as Caller<LinkWrites>
   const links = new LinkWriter({ writer, effects: all })
-  return { links, effects, after: (name: string) => all.after(name, result()) }
+  return { links, all, effects, after: (name: string) => all.after(name, result()) }
 }
 
 const committed = [
@@ -56,10 +61,21 @@ const committed = [
     ],
   },
   {
-    name: 'a reservation',
-    result: link,
-    run: (links: LinkWriter) => links.reserve(reserve),
-    effects: ['add SPRING', 'change SPRING', 'drop hits of SPRING', 'prepare SPRING', 'wake'],
+    name: 'a reservation with an alias',
+    result: {
+      link: { ...link, reused: false },
+      aliases: { changed: ['old-path'], isAnyCase: false },
+    },
+    run: (links: LinkWriter) => links.createLink(reserve),
+    effects: [
+      'add SPRING',
+      'change SPRING',
+      'drop hits of SPRING',
+      'prepare SPRING',
+      'wake',
+      'add old-path',
+      'change old-path',
+    ],
   },
   {
     name: 'a change of the URL',
@@ -171,16 +187,19 @@ test('caches follow the aliases that another host of a cluster has set', () => {
 })
 
 test('caches follow an import that keeps a link whose deletion was scheduled', () => {
-  const { after, effects } = setUp(() => ({ results: '[]', kept: ['SPRING'] }))
+  const { after, effects } = setUp(() => ({ results: '[]', restored: ['SPRING'] }))
   after('importLinks')
   expect(effects).toEqual(['wake', 'change SPRING', 'drop hits of SPRING'])
 })
 
-test.each(['disableCode', 'enableCode', 'disableAccount', 'enableAccount', 'setUpOwner'] as const)(
-  'caches follow %s of another host of a cluster',
-  (name) => {
-    const { after, effects } = setUp(() => undefined)
-    after(name)
-    expect(effects).toEqual(['change all'])
-  },
-)
+test.each([
+  'moderation.disable',
+  'moderation.enable',
+  'accounts.disable',
+  'accounts.enable',
+  'accounts.setUpOwner',
+])('caches follow %s of another host of a cluster', (name) => {
+  const { all, effects } = setUp(() => undefined)
+  effectsOfOthers(subjects, [all])(name, undefined)
+  expect(effects).toEqual(['change all'])
+})

@@ -1,10 +1,10 @@
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import type { Effects } from '../db/effects.ts'
 import { AppError } from '../errors.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { AliasChange } from './aliases.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import {
@@ -15,10 +15,17 @@ import {
   encodeCreate,
   type Link,
 } from './link.ts'
-import type { Patched, PatchLinks } from './property-store.ts'
+import type { Patched, PatchLinks, PatchRefusal } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
 import { BAD_ALIASES, BAD_DISPLAY_ALIAS, BAD_TAGS, BAD_TIMES } from './schema.ts'
-import type { ChangeUrl, Creation, LinkWrites, ReserveCode, ScheduleDeletion } from './store.ts'
+import type {
+  ChangeUrl,
+  CreatedOne,
+  CreateLink,
+  Creation,
+  LinkWrites,
+  ScheduleDeletion,
+} from './store.ts'
 
 interface LinkWriterOptions {
   writer: Caller<LinkWrites>
@@ -46,13 +53,18 @@ export class LinkWriter {
     const result = await this.#writer.call('createEncoded', encodeCreate(command))
     if (result === undefined) throw new AppError('invalid_api_key')
     const links = JSON.parse(result) as Creation[]
-    this.#effects.created(links.filter((link) => typeof link !== 'string'))
+    this.#effects.linksCreated(links.filter((link) => typeof link !== 'string'))
     return links
   }
 
-  /** Undefined if the code is in use. Throws `invalid_api_key`, `quota_exceeded`. */
-  async reserve(command: ReserveCode): Promise<Link | undefined> {
-    return requireQuota(await this.#call('reserveCode', command), command.quota)
+  /**
+   * All of a link or nothing. Throws `invalid_api_key`, `code_in_use`, `invalid_value`,
+   * `path_taken`, `quota_exceeded`.
+   */
+  async createLink(command: CreateLink): Promise<CreatedLink> {
+    const result = await this.#call('createLink', command)
+    if (result === 'code_in_use') throw new AppError('code_in_use', command.item.code)
+    return requirePatched(result, command.quota).link
   }
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
@@ -71,13 +83,7 @@ export class LinkWriter {
    */
   async patchLinks(command: PatchLinks): Promise<number> {
     const result = await this.#call('patchLinks', command)
-    if (result === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
-    if (result === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
-    if (result === 'too_many_aliases') throw new AppError('invalid_value', BAD_ALIASES)
-    if (result === 'not_an_alias') throw new AppError('invalid_value', BAD_DISPLAY_ALIAS)
-    const patched = requireQuota(result, command.quota)
-    if ('taken' in patched) throw new AppError('path_taken', patched.taken)
-    return patched.codes.length
+    return requirePatched(result, command.quota).codes.length
   }
 
   /** Throws `invalid_api_key`. */
@@ -115,6 +121,26 @@ type Changes = Exclude<keyof LinkWrites, 'createEncoded'>
 function requireQuota<Result>(result: Result, quota: Quota): Exclude<Result, QuotaName> {
   if (typeof result === 'string') throw quotaError(result as QuotaName, quota)
   return result as Exclude<Result, QuotaName>
+}
+
+const PROBLEMS = {
+  bad_times: BAD_TIMES,
+  too_many_tags: BAD_TAGS,
+  too_many_aliases: BAD_ALIASES,
+  not_an_alias: BAD_DISPLAY_ALIAS,
+}
+
+/** Throws the error of a refused change of properties or aliases. */
+function requirePatched<Result extends object>(
+  result: Result | Exclude<PatchRefusal, 'not_active'>,
+  quota: Quota,
+): Result {
+  if (typeof result === 'string' && result in PROBLEMS) {
+    throw new AppError('invalid_value', PROBLEMS[result as keyof typeof PROBLEMS])
+  }
+  const patched = requireQuota(result, quota) as Result | { taken: string }
+  if ('taken' in patched) throw new AppError('path_taken', patched.taken)
+  return patched
 }
 
 /** Stores the QR image of each code. */
@@ -156,20 +182,19 @@ type ImportedLink = [what: string, code: Code, aliases: string[]]
  * tick in which the result of the commit is known, before the change is acknowledged: a later
  * request never sees an old destination.
  */
-export class LinkEffects {
+export class LinkEffects implements Effects {
   readonly #options: LinkEffectsOptions
   /** By the name of the call. Other calls have no effects. */
   readonly #byName: Readonly<Record<string, (value: unknown) => void>>
 
   constructor(options: LinkEffectsOptions) {
     this.#options = options
-    const changed = (value: unknown) => this.#changed(codesOf(value))
-    const deleted = (value: unknown) => this.#deleted(codesOf(value))
+    const changed = (value: unknown) => this.linksChanged(codesOf(value))
+    const deleted = (value: unknown) => this.linksDeleted(codesOf(value))
     const patched = (value: unknown) => this.#patched(value as Partial<Patched>)
-    const rulesChanged = () => this.rulesChanged()
     this.#byName = {
-      createEncoded: (value) => this.created(createdLinks(value)),
-      reserveCode: (value) => this.created(codesOf(value).map((code) => ({ code, reused: false }))),
+      createEncoded: (value) => this.linksCreated(createdLinks(value)),
+      createLink: (value) => this.#createdOne(value as CreatedOne | string),
       changeUrl: changed,
       deleteLink: deleted,
       patchLinks: patched,
@@ -177,14 +202,7 @@ export class LinkEffects {
       undoDeletion: changed,
       deleteDue: deleted,
       deleteLinksOf: deleted,
-      disableCode: rulesChanged,
-      enableCode: rulesChanged,
-      disableAccount: rulesChanged,
-      enableAccount: rulesChanged,
-      setUpOwner: rulesChanged,
       importLinks: (value) => this.#imported(value as ImportResult | undefined),
-      // Other hosts have counted hits; the hits of this host are known already.
-      addHits: () => options.hitLimits.clear(),
     }
   }
 
@@ -193,7 +211,7 @@ export class LinkEffects {
     this.#byName[name]?.(value)
   }
 
-  created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
+  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
     const { codes, images, indexer } = this.#options
     for (const link of links) {
       const { code, reused } = link
@@ -206,16 +224,33 @@ export class LinkEffects {
     indexer.wake()
   }
 
+  #createdOne(result: CreatedOne | { taken: string } | string): void {
+    if (typeof result === 'string' || 'taken' in result) return
+    this.linksCreated([result.link])
+    if (result.aliases) this.aliasesChanged(result.aliases)
+  }
+
   /** QR images are created on request: an import would keep their thread busy for minutes. */
-  #imported({ results, restored = [] }: ImportResult = { results: '[]' }): void {
-    for (const [what, code, aliases] of JSON.parse(results) as ImportedLink[]) {
-      if (what !== 'created') continue
+  linksImported(links: readonly { code: Code; paths: readonly string[] }[]): void {
+    for (const { code, paths } of links) {
       this.#options.codes.add(code)
       this.#drop(code)
-      this.#aliasesChanged({ changed: aliases })
+      this.aliasesChanged({ changed: paths })
     }
     this.#options.indexer.wake()
-    this.#changed(restored)
+  }
+
+  #imported({ results, restored = [] }: ImportResult = { results: '[]' }): void {
+    const links = JSON.parse(results) as ImportedLink[]
+    this.linksImported(
+      links.flatMap(([what, code, paths]) => (what === 'created' ? { code, paths } : [])),
+    )
+    this.linksChanged(restored)
+  }
+
+  /** The hits of this host are known already. */
+  hitsAdded(): void {
+    this.#options.hitLimits.clear()
   }
 
   /** Disabled codes or disabled accounts have changed. */
@@ -223,18 +258,24 @@ export class LinkEffects {
     this.#options.versions.changeAll()
   }
 
-  #changed(codes: readonly Code[]): void {
+  linksChanged(codes: readonly Code[]): void {
     for (const code of codes) this.#drop(code)
   }
 
   /** Without codes it is a refusal. */
   #patched({ codes = [], aliases }: Partial<Patched>): void {
-    this.#changed(codes)
-    if (aliases) this.#aliasesChanged(aliases)
+    this.linksChanged(codes)
+    if (aliases) this.aliasesChanged(aliases)
   }
 
   /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */
-  #aliasesChanged({ changed = [], isAnyCase = false }: Partial<AliasChange> = {}): void {
+  aliasesChanged({
+    changed,
+    isAnyCase = false,
+  }: {
+    changed: readonly string[]
+    isAnyCase?: boolean
+  }): void {
     const { codes, versions } = this.#options
     for (const path of changed) {
       codes.add(path)
@@ -245,7 +286,7 @@ export class LinkEffects {
     if (isAnyCase) versions.changeAll()
   }
 
-  #deleted(codes: readonly Code[]): void {
+  linksDeleted(codes: readonly Code[]): void {
     for (const code of codes) {
       this.#drop(code)
       this.#options.images.remove(code)

@@ -13,10 +13,10 @@ export const maintenanceSetting = (until: number | undefined): { name: string; v
  * Planned maintenance, stored in the database: a command applies to the running server at once.
  */
 export class MaintenanceMode {
-  readonly #settings: SettingStore
+  readonly #settings: Pick<SettingStore, 'find'>
   readonly #clock: Clock
 
-  constructor(settings: SettingStore, clock: Clock) {
+  constructor(settings: Pick<SettingStore, 'find'>, clock: Clock) {
     this.#settings = settings
     this.#clock = clock
   }

@@ -37,8 +37,10 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
         alias: null,
       }),
     },
-    store: {
-      findLogo: (id) => (id === ACCOUNT ? { key: 'logo', png: writePng(white) } : undefined),
+    data: {
+      qrSettings: {
+        findLogo: (id) => (id === ACCOUNT ? { key: 'logo', png: writePng(white) } : undefined),
+      },
     },
     log: createLog({ level: 'error', human: false, write: () => {} }),
   })

@@ -1,4 +1,5 @@
 import type { AccountId } from '../accounts/store.ts'
+import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
@@ -13,7 +14,7 @@ import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
 import type { CheckedLogo, ReadabilityChecks, Trial } from './readability.ts'
 import type { RenderCommand, Renderer } from './renderer.ts'
-import type { QrStore } from './store.ts'
+import type { qrSettings } from './store.ts'
 
 /** Codes whose images wait. Images of further codes are rendered on demand. */
 const WAITING_MAX = 100_000
@@ -44,7 +45,7 @@ interface QrImagesOptions {
   dir: string
   addresses: PublicUrls
   reads: Pick<LinkReads, 'findByCode'>
-  store: Pick<QrStore, 'findLogo'>
+  data: { qrSettings: Pick<Operations<typeof qrSettings>, 'findLogo'> }
   log: Log
 }
 
@@ -195,11 +196,11 @@ export class QrImages implements CodeImages {
   }
 
   #command(link: Addressed, options: QrOptions): RenderCommand {
-    const { addresses, reads, store } = this.#options
+    const { addresses, reads, data } = this.#options
     const command = { text: addresses.short(link), options }
     if (!options.logo) return command
     const account = reads.findByCode(link.code)?.accountId
-    const logo = account === undefined ? undefined : store.findLogo(account)
+    const logo = account === undefined ? undefined : data.qrSettings.findLogo(account)
     if (!logo) throw new AppError('invalid_value', 'Invalid logo: the account has none')
     return { ...command, logo }
   }

@@ -1,4 +1,5 @@
-import type { SettingStore, SettingWrites } from '../db/settings.ts'
+import type { SettingStore, settings } from '../db/settings.ts'
+import type { DataOf } from '../db/subject.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { CodeReads } from '../links/known-codes.ts'
@@ -44,7 +45,7 @@ interface RemakeDeps {
   images: QrImages
   reads: LinkReads
   lists: Caller<CodeReads>
-  writer: Caller<SettingWrites>
+  data: DataOf<{ settings: typeof settings }>
   baseUrl: string
   log: Log
 }
@@ -66,14 +67,14 @@ export class Remake {
     await this.#done
   }
 
-  async #run({ images, reads, lists, writer, baseUrl, log }: RemakeDeps): Promise<void> {
+  async #run({ images, reads, lists, data, baseUrl, log }: RemakeDeps): Promise<void> {
     let last = 0
     let made = 0
     for (;;) {
       const links = await lists.call('codesAfter', { id: last, limit: CHUNK })
       if (this.#stopped) return
       if (links.length === 0) {
-        await writer.call('saveHostSetting', { name: NAME, value: baseUrl })
+        await data.settings.saveForHost({ name: NAME, value: baseUrl })
         log.info('qr.remade', { images: made })
         return
       }

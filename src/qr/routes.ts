@@ -4,7 +4,6 @@ import { AppError } from '../errors.ts'
 import { type Client, clientNetwork } from '../hot/client-address.ts'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
-import { crossOriginReads } from '../http/cors.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
@@ -44,7 +43,6 @@ const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 
 export const qrApiRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.api', prefix: '/api' })
-    .use(crossOriginReads(deps, ['/qr/:code', '/qr-image/:code']))
     .use(publicly(deps, { budget: 'read' }))
     .get(
       '/qr/:code',

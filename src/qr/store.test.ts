@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { operationsOn } from '../../test/support/subjects.ts'
 import { AccountStore } from '../accounts/store.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { parseQrOptions } from './options.ts'
-import { PRESETS_MAX, QrStore, qrWrites } from './store.ts'
+import { PRESETS_MAX, qrSettings } from './store.ts'
 
 function openStore() {
   const folder = temporaryFolder()
@@ -15,18 +16,18 @@ function openStore() {
     db.close()
     folder[Symbol.dispose]()
   }
-  return { db, store: new QrStore(db), writes: qrWrites(db), [Symbol.dispose]: close }
+  return { db, stored: operationsOn(db, qrSettings), [Symbol.dispose]: close }
 }
 
 const preset = (name: string, accountId = 1) => ({ accountId, name, options: 'margin=2', now: 5 })
 
 test('an account keeps 20 presets, and one of the same name is replaced', () => {
   using it = openStore()
-  for (let n = 0; n < PRESETS_MAX; n++) expect(it.writes.saveQrPreset(preset(`P${n}`))).toBe(true)
-  expect(it.writes.saveQrPreset(preset('one more'))).toBe(false)
-  expect(it.writes.saveQrPreset({ ...preset('P3'), options: 'margin=9' })).toBe(true)
-  expect(it.writes.saveQrPreset(preset('one more', 2))).toBe(true)
-  const presets = it.store.listPresets(1)
+  for (let n = 0; n < PRESETS_MAX; n++) expect(it.stored.savePreset(preset(`P${n}`))).toBe(true)
+  expect(it.stored.savePreset(preset('one more'))).toBe(false)
+  expect(it.stored.savePreset({ ...preset('P3'), options: 'margin=9' })).toBe(true)
+  expect(it.stored.savePreset(preset('one more', 2))).toBe(true)
+  const presets = it.stored.listPresets(1)
   expect(presets).toHaveLength(PRESETS_MAX)
   expect(presets.find(({ name }) => name === 'P3')?.options).toEqual(
     parseQrOptions({ margin: '9' }),
@@ -36,19 +37,19 @@ test('an account keeps 20 presets, and one of the same name is replaced', () => 
 test('a deleted account leaves neither a logo nor presets, and other accounts keep theirs', () => {
   using it = openStore()
   for (const accountId of [1, 2]) {
-    it.writes.saveQrLogo({ accountId, png: Uint8Array.of(accountId), now: 5 })
-    it.writes.saveQrPreset(preset('Menu', accountId))
+    it.stored.saveLogo({ accountId, png: Uint8Array.of(accountId), now: 5 })
+    it.stored.savePreset(preset('Menu', accountId))
   }
   new AccountStore(it.db).remove(1)
-  expect([it.store.hasLogo(1), it.store.listPresets(1)]).toEqual([false, []])
-  expect(it.store.findLogo(2)?.png).toEqual(Uint8Array.of(2))
-  expect(it.store.listPresets(2)).toHaveLength(1)
+  expect([it.stored.hasLogo(1), it.stored.listPresets(1)]).toEqual([false, []])
+  expect(it.stored.findLogo(2)?.png).toEqual(Uint8Array.of(2))
+  expect(it.stored.listPresets(2)).toHaveLength(1)
 })
 
 test('another logo has another key, so no thread draws the old one', () => {
   using it = openStore()
-  it.writes.saveQrLogo({ accountId: 1, png: Uint8Array.of(1), now: 5 })
-  const first = it.store.findLogo(1)?.key
-  it.writes.saveQrLogo({ accountId: 1, png: Uint8Array.of(2), now: 5 })
-  expect(it.store.findLogo(1)?.key).not.toBe(first)
+  it.stored.saveLogo({ accountId: 1, png: Uint8Array.of(1), now: 5 })
+  const first = it.stored.findLogo(1)?.key
+  it.stored.saveLogo({ accountId: 1, png: Uint8Array.of(2), now: 5 })
+  expect(it.stored.findLogo(1)?.key).not.toBe(first)
 })

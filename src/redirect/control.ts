@@ -2,14 +2,16 @@ import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { VisitRecorder } from '../hot/visit-ring.ts'
-import { clientOf, markShortLink } from '../http/context.ts'
+import { clientOf, markShortLink, type RequestHeaders } from '../http/context.ts'
 import type { GuardDeps } from '../http/guard.ts'
-import type { Code } from '../lib/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { AliasReads } from '../links/aliases.ts'
 import type { DestinationReads, HitLimits } from '../links/destination.ts'
+import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
 import { type AliasedLink, follower } from './follow.ts'
-import { type Answer, Answers, type ResponseDeps } from './responses.ts'
+import { withoutSigns } from './following-signs.ts'
+import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, ResponseDeps {
   destinations: DestinationReads
@@ -34,7 +36,11 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
     return link ? { code: alias.code, link } : null
   }
   const find = (code: Code) => destinations.find(code) ?? null
-  const follow = follower({ ...deps, find, findAlias })
+  const follow = follower({ ...deps, find, findAlias, holdsBack })
+  const isLink = (path: string): boolean => {
+    const code = toCode(path)
+    return (code !== undefined && find(code) !== null) || findAlias(path) !== null
+  }
 
   return (text, request) => {
     const { headers, method } = request
@@ -44,8 +50,11 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
     try {
       const key = headers.get('x-api-key')
       account = key === null ? undefined : findAccount(deps, key)
+      const part = withoutSigns(text)
+      const isPart = part !== text && !isLink(text) && isLink(part)
       const about = {
-        text,
+        text: isPart ? part : text,
+        asked: text,
         query: queryOf(request.url),
         isHit: method === 'GET',
         get: (name: string) => headers.get(name),
@@ -61,6 +70,15 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
       return answer
     }
   }
+}
+
+/**
+ * Which requests do not follow a link with `max_hits`. Nobody passes the maximum by pretending to
+ * be one of them, because neither response contains the destination.
+ */
+function holdsBack(headers: RequestHeaders): HeldBack | undefined {
+  if (isPrefetch((name) => headers.get(name))) return 'prefetch'
+  return isLinkPreview(headers.get('user-agent') ?? '') ? 'preview' : undefined
 }
 
 /** A request of HTTP/1.0 without a Host has no host in its URL, so that `URL` cannot parse it. */

@@ -9,7 +9,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { HitLimits, LinkRules } from '../links/destination.ts'
 import { withQuery } from './forwarded-query.ts'
-import { type Answer, Answers, type ResponseDeps } from './responses.ts'
+import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
 
 interface FollowDeps extends ResponseDeps {
   /** Null if no link has the code; undefined if only the control thread can tell. */
@@ -18,6 +18,8 @@ interface FollowDeps extends ResponseDeps {
   findAlias(path: string): AliasedLink | null | undefined
   /** Only on the control thread: see `HitLimits`. */
   hitLimits?: HitLimits
+  /** Only on the control thread: which requests do not follow links with `max_hits`. */
+  holdsBack?: (request: RequestHeaders) => HeldBack | undefined
   journal: { append(linkId: number): void }
   /** Absent with VISIT_DETAILS=off. */
   visits: Pick<VisitRecorder, 'record'> | undefined
@@ -36,6 +38,8 @@ export interface AliasedLink {
 export interface FollowRequest extends RequestHeaders {
   /** The path, without the slash. */
   readonly text: string
+  /** The whole path, if `text` is only a part of it. */
+  readonly asked?: string
   /** Without its question mark. */
   readonly query: string
   /** The request as it was received, where that is known. */
@@ -59,7 +63,7 @@ const NO_RULES: LinkRules = {}
  * neither a code nor an alias, and links with `max_hits`, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
-  const { find, findAlias, hitLimits, journal, visits, limiter, clock, counters } = deps
+  const { find, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock, counters } = deps
   const answers = new Answers(deps)
 
   return (request, client, account) => {
@@ -85,13 +89,19 @@ export function follower(deps: FollowDeps): Follow {
     if (!code || !link || !location) {
       const isDisabled = link?.isDisabled === true
       counters.add(isDisabled ? 'disabled' : 'notFound')
+      const asked = request.asked ?? request.text
       const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
-      return answers.refuse(refusal, request.text.toUpperCase(), { budget, headers: request })
+      return answers.refuse(refusal, asked.toUpperCase(), { budget, headers: request })
     }
     if (state === 'expired') {
       counters.add('expired')
       if (rules.expired_url) return answers.redirect(rules.expired_url, budget, rules)
       return answers.refuse('link_expired', code, { budget, headers: request })
+    }
+    const heldBack = isLimited ? holdsBack?.(request) : undefined
+    if (heldBack) {
+      counters.add(heldBack)
+      return answers.holdBack(heldBack, { budget, headers: request })
     }
     if (!request.isHit) counters.add('foundByHead')
     else {

@@ -1,3 +1,5 @@
+import { encodeExcluded } from '../links/link.ts'
+
 /** Characters of a query that is forwarded: this bounds the time that names take. */
 const FORWARDED_QUERY_MAX = 4096
 /** A name that must be decoded before it is compared: that takes most of the time. */
@@ -12,13 +14,14 @@ const CLEAN_QUERY = /^[\w!$%&()*+,./:;=?@[\\\]^`{|}~-]*$/
 /**
  * HOT PATH. The destination with `query`, the query string of a request without its question mark.
  * Its parameters come last, and replace those of the same name in the destination, as Shlink does.
- * Nothing that was sent is encoded again.
+ * Nothing that was sent is encoded again, but signs that no URL may contain are encoded.
  */
 export function withQuery(location: string, query: string): string {
   if (query === '' || query.length > FORWARDED_QUERY_MAX) return location
   const isOne = ONE_PARAMETER.test(query)
   const isClean = isOne || CLEAN_QUERY.test(query)
-  const added = isClean ? query : new URL(`http://host/?${query}`).search.slice(1)
+  const parsed = isClean ? query : new URL(`http://host/?${query}`).search.slice(1)
+  const added = isOne ? query : encodeExcluded(parsed)
   if (added === '') return location
   const hash = location.indexOf('#')
   const address = hash < 0 ? location : location.slice(0, hash)

@@ -4,6 +4,7 @@ import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
 import {
   isNavigation,
+  previewPage,
   redirectNavigation,
   VARY,
   type VisitorProblem,
@@ -34,6 +35,12 @@ const json = (status: number, view: object): Answer => ({
   },
   body: JSON.stringify(view),
 })
+
+/**
+ * A request that would use up a hit although no one sees the destination: of a browser that fetches
+ * links in advance, or of an app that shows a preview of a link that was sent.
+ */
+export type HeldBack = 'prefetch' | 'preview'
 
 type Refusal = Exclude<VisitorProblem, 'internal'>
 
@@ -73,6 +80,15 @@ export class Answers {
     return answer
   }
 
+  /** A response without the destination to a request that does not follow the link. */
+  holdBack(why: HeldBack, { budget, headers }: Refused): Answer {
+    const requestId = newRequestId()
+    const answer = why === 'preview' ? previewPage(headers) : failure('prefetched', requestId)
+    answer.headers.Vary = 'Accept-Language, Purpose, Sec-Purpose, User-Agent'
+    this.#describe(answer.headers, budget, requestId)
+    return answer
+  }
+
   /** The database fails, and the destination is not in memory. Returns the request's id too. */
   fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
     const requestId = newRequestId()
@@ -106,8 +122,10 @@ export class Answers {
 }
 
 /** The response after an exception, which is a bug. */
-export const internalError = (requestId: string): Answer => {
-  const { status, message } = REFUSALS.internal
+export const internalError = (requestId: string): Answer => failure('internal', requestId)
+
+function failure(code: 'internal' | 'prefetched', requestId: string): Answer {
+  const { status, message } = REFUSALS[code]
   const answer = json(status, { error: message(), request_id: requestId })
   answer.headers['X-Request-Id'] = requestId
   return answer

@@ -4,8 +4,10 @@ import TEXTS from './visitor-texts.json' with { type: 'json' }
 
 /** The page of a short link that does not redirect, for a person with a browser. */
 
+type Page = keyof typeof TEXTS.en
+
 /** The refusals with a page. */
-export type VisitorProblem = keyof typeof TEXTS.en
+export type VisitorProblem = Exclude<Page, 'preview'>
 
 type Language = keyof typeof TEXTS
 
@@ -52,9 +54,15 @@ export function isNavigation(headers: RequestHeaders): boolean {
 }
 
 /** The page in the visitor's language. The caller adds headers such as `Retry-After`. */
-export function visitorPage(problem: VisitorProblem, headers: RequestHeaders) {
+export const visitorPage = (problem: VisitorProblem, headers: RequestHeaders) =>
+  pageOf(problem, REFUSALS[problem].status, headers)
+
+/** What an app shows of a link whose destination it must not fetch. */
+export const previewPage = (headers: RequestHeaders) => pageOf('preview', 200, headers)
+
+function pageOf(page: Page, status: number, headers: RequestHeaders) {
   const language = languageOf(headers.get('accept-language') ?? '')
-  const { title, text } = TEXTS[language][problem]
+  const { title, text } = TEXTS[language][page]
   const body = `<!doctype html>
 <html lang="${language}">
 <meta charset="utf-8">
@@ -64,7 +72,7 @@ export function visitorPage(problem: VisitorProblem, headers: RequestHeaders) {
 <main><h1>${title}</h1><p>${text}</p></main>
 </html>
 `
-  return { status: REFUSALS[problem].status, headers: Object.assign({}, PAGE_HEADERS), body }
+  return { status, headers: Object.assign({}, PAGE_HEADERS), body }
 }
 
 /** In place of a page. Never cached: the code may be created later. */

@@ -97,17 +97,17 @@ export const FAMILIES = {
         value: seconds,
       })),
   ),
-  hopcode_redirects_total: counter(
-    'Requests for short links, by outcome.',
-    ({ redirects: { foundByHead, notFound, disabled, expired, limited, failed }, hits }) =>
-      samples('outcome', {
-        found: hits.appended + foundByHead,
-        not_found: notFound,
-        disabled,
-        expired,
-        limited,
-        failed,
-      }),
+  hopcode_redirects_total: counter('Requests for short links, by outcome.', ({ redirects, hits }) =>
+    samples('outcome', {
+      found: hits.appended + redirects.foundByHead,
+      not_found: redirects.notFound,
+      disabled: redirects.disabled,
+      expired: redirects.expired,
+      limited: redirects.limited,
+      prefetch: redirects.prefetch,
+      preview: redirects.preview,
+      failed: redirects.failed,
+    }),
   ),
   hopcode_redirect_duration_seconds: histogram(
     `Time in the handler of a short link. Sampled: one request in ${SAMPLED_ONE_IN}.`,
@@ -331,10 +331,12 @@ function countRedirects({ redirects, hits }: Scrape): Sample[] {
   const answers = [
     ['GET', 302, hits.appended],
     ['HEAD', 302, redirects.foundByHead],
+    ['GET', 200, redirects.preview],
     ['GET', 404, redirects.notFound],
     ['GET', 410, redirects.disabled + redirects.expired],
     ['GET', 429, redirects.limited],
     ['GET', 500, redirects.failed],
+    ['GET', 503, redirects.prefetch],
   ] as const
   return answers.map(([method, status, value]) => ({
     labels: { route: '/:code', method, status },

@@ -1,8 +1,8 @@
+import type { Operations } from '../db/subject.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
-import type { Caller } from '../lib/thread.ts'
 import { expose } from './exposition.ts'
 import { FAMILIES, type MetricsSources, type Scrape } from './families.ts'
-import type { StatusReads, Totals } from './store.ts'
+import type { Totals, totals } from './store.ts'
 import { readDisk, readProcess } from './vitals.ts'
 
 /** Batches of the writer thread, observed by the calling side. */
@@ -17,7 +17,7 @@ export class WriterWork {
 
 interface MetricsDeps extends MetricsSources {
   databaseFile: string
-  lists: Caller<StatusReads>
+  data: { totals: Operations<typeof totals> }
 }
 
 /** The page /-/metrics. */
@@ -65,7 +65,7 @@ export class Metrics {
     if (this.#isReadingTotals) return
     this.#isReadingTotals = true
     // If the thread fails, the page keeps the last totals.
-    this.#totals = await this.#deps.lists.call('totals', null).catch(() => this.#totals)
+    this.#totals = await this.#deps.data.totals.read().catch(() => this.#totals)
     this.#isReadingTotals = false
   }
 }

@@ -2,7 +2,6 @@ import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError, degradedError } from '../errors.ts'
 import { peerOf, type RequestContext, type ResponseState } from '../http/context.ts'
-import { crossOriginReads } from '../http/cors.ts'
 import { type GuardDeps, publicly } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -28,7 +27,6 @@ type StatusView = z.infer<typeof StatusView>
 
 export const statusRoutes = (deps: StatusDeps) =>
   new Elysia({ name: 'status.api', prefix: '/api' })
-    .use(crossOriginReads(deps, ['/status']))
     .use(publicly(deps, { budget: 'read', reportsState: true }))
     .get('/status', () => status(deps), {
       detail: operation({

@@ -1,6 +1,6 @@
-import type { Database } from 'bun:sqlite'
 import type { Plan } from '../accounts/plans.ts'
 import { versionOf } from '../db/migrate.ts'
+import { scan, subject } from '../db/subject.ts'
 
 export interface Totals {
   plans: { plan: Plan; accounts: number; links: number }[]
@@ -8,17 +8,16 @@ export interface Totals {
   schemaVersion: number
 }
 
-/** Runs on the reader thread, because it reads every account. */
-export function statusReads(db: Database) {
-  const byPlan = db.prepare<Totals['plans'][number], []>(
-    `SELECT plan, count(*) AS accounts, coalesce(sum(link_count), 0) AS links
-     FROM accounts GROUP BY plan ORDER BY plan`,
-  )
-  return {
-    totals(_: null): Totals {
-      return { plans: byPlan.all(), schemaVersion: versionOf(db) }
-    },
-  }
-}
-
-export type StatusReads = ReturnType<typeof statusReads>
+/** Numbers of the whole service. */
+export const totals = subject({
+  scans: {
+    /** Reads every account. */
+    read: scan((db) => {
+      const byPlan = db.prepare<Totals['plans'][number], []>(
+        `SELECT plan, count(*) AS accounts, coalesce(sum(link_count), 0) AS links
+         FROM accounts GROUP BY plan ORDER BY plan`,
+      )
+      return (): Totals => ({ plans: byPlan.all(), schemaVersion: versionOf(db) })
+    }),
+  },
+})

@@ -1,9 +1,6 @@
-import { type OverviewReads, overviewReads } from '../accounts/store.ts'
-import { type RangeTopReads, rangeTopReads } from '../analytics/top.ts'
 import { subjects } from '../data.ts'
 import { openReadonly } from '../db/open.ts'
 import { scanFunctions } from '../db/subject.ts'
-import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { type ImportReads, importReads } from '../import/store.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
@@ -11,20 +8,9 @@ import { type ExportReads, exportReads } from '../links/export.ts'
 import { type CodeReads, codeReads } from '../links/known-codes.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
 import { type TagReads, tagReads } from '../links/tags.ts'
-import { type StatusReads, statusReads } from '../status/store.ts'
-import { type VisitReads, visitReads } from '../visits/store.ts'
 
 /** Reads of many rows. */
-export type Reads = LinkLists &
-  CodeReads &
-  TagReads &
-  StatusReads &
-  SeriesReads &
-  RangeTopReads &
-  ExportReads &
-  ImportReads &
-  OverviewReads &
-  VisitReads
+export type Reads = LinkLists & CodeReads & TagReads & ExportReads & ImportReads
 
 /** Reads many rows on a thread of its own, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
@@ -34,13 +20,8 @@ serveThread(({ file }: { file: string }) => {
     ...linkLists(db),
     ...codeReads(db),
     ...tagReads(db),
-    ...statusReads(db),
-    ...seriesReads(db),
-    ...rangeTopReads(db),
     ...exportReads(db),
     ...importReads(db),
-    ...overviewReads(db),
-    ...visitReads(db),
     ...scanFunctions(subjects, db),
   }
   return functionService(functions, () => db.close())

@@ -2,14 +2,11 @@ import type { Database } from 'bun:sqlite'
 import type { SeenMessage } from '../cluster/events.ts'
 import { PostgresLog } from '../cluster/log.ts'
 import { SharedOrder } from '../cluster/shared-order.ts'
-import { subjects } from '../data.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
-import { writeFunctions } from '../db/subject.ts'
+import type { WriterHost } from '../db/subject.ts'
 import { localOrder, type Order, type OrderCalls } from '../db/writer.ts'
-import { type RecentHitReads, RecentHits } from '../hits/recent.ts'
 import { hitCalls } from '../hits/shared-store.ts'
-import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
@@ -17,7 +14,7 @@ import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
 /** The one thread that writes the database while the service runs. */
-export type Writes = SharedWrites & SearchWrites & HitWrites & RecentHitReads & OrderCalls
+export type Writes = SharedWrites & SearchWrites & OrderCalls
 
 /** How the writer thread of a host in a cluster orders writes. */
 export interface ClusterSettings {
@@ -44,18 +41,15 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const journal = JournalFile.open(journalPath)
-  const recent = new RecentHits()
+  const host: WriterHost = { id: cluster?.host ?? '', journal }
   const functions: Writes = {
-    ...sharedWrites(db),
+    ...sharedWrites(db, host),
     ...searchWrites(db),
-    ...hitWrites(db, journal, recent),
-    ...recent.functions,
     // A host alone has every change.
     catchUp: () => {},
-    ...writeFunctions(subjects, db),
   }
   const order: Order = cluster
-    ? sharedOrder({ db, journal, recent, checkpoints, cluster })
+    ? sharedOrder({ db, journal, checkpoints, cluster })
     : localOrder(db, functions)
   return {
     answer: (calls) => order.submit(calls),
@@ -71,19 +65,18 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
 
 interface SharedOrderParts {
   db: Database
-  recent: RecentHits
   journal: JournalFile
   checkpoints: Checkpoints
   cluster: ClusterSettings
 }
 
-function sharedOrder({ db, journal, recent, checkpoints, cluster }: SharedOrderParts): Order {
+function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): Order {
   const { url, host, boot, name, state, applied } = cluster
   // The log is durable: after a loss of power, its last entries are applied again.
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
-    functions: { ...searchWrites(db), ...recent.functions, ...loggedWrites(db, host, recent) },
+    functions: { ...searchWrites(db), ...loggedWrites(db, { id: host, journal }) },
     host,
     log: new PostgresLog({ url, host, boot, name }),
     compares: true,

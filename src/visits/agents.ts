@@ -1,9 +1,7 @@
 import Bowser from 'bowser'
-import { findBot } from './bots.ts'
+import { AGENT_MAX, findBot } from './bots.ts'
 import { NAMES, OTHER, type VisitKey, visitKey } from './values.ts'
 
-/** Longest User-Agent that is read. */
-const AGENT_MAX = 512
 /** User-Agents in each of two generations of the cache. */
 const CACHED_MAX = 4096
 

@@ -100,6 +100,19 @@ export function findBot(agent: string): string | undefined {
   return OTHER
 }
 
+/** Longest User-Agent that is read. */
+export const AGENT_MAX = 512
+
+/** Whether an app or a site with this User-Agent shows a preview of links that are sent in it. */
+export const isLinkPreview = (agent: string): boolean =>
+  BOTS[findBot(agent.slice(0, AGENT_MAX)) ?? '']?.family === 'preview'
+
+const PREFETCH = /\bprefetch\b|\bprerender\b/i
+
+/** Whether a browser fetches a link in advance: nobody may ever see the destination. */
+export const isPrefetch = (get: (name: string) => string | null | undefined): boolean =>
+  PREFETCH.test([get('purpose'), get('sec-purpose')].join())
+
 /** What a page shows for a stored value, such as “Googlebot (search engine)”. */
 export function botName(value: string): string {
   const bot = BOTS[value]

@@ -1,6 +1,7 @@
 import type { Client } from '../hot/client-address.ts'
 import type { RecordedVisit } from '../hot/visit-ring.ts'
 import { agentClassifier } from './agents.ts'
+import { isPrefetch } from './bots.ts'
 import type { Countries } from './country.ts'
 import { DIRECT, UNKNOWN_COUNTRY, type VisitKey, visitKey } from './values.ts'
 
@@ -19,7 +20,6 @@ interface ClassifierOptions {
   countryHeader: string | undefined
 }
 
-const PREFETCH = /\bprefetch\b|\bprerender\b/i
 /** Parameters of a short link that name its source, the most specific first. */
 const SOURCES = ['utm_source', 'source', 'ref']
 const SOURCE_BYTES_MAX = 64
@@ -38,8 +38,7 @@ export function visitClassifier({ countries, countryHeader }: ClassifierOptions)
     if (headers.get('dnt') === '1' || headers.get('sec-gpc') === '1') return undefined
     const agent = agentKeys(headers.get('user-agent') ?? '')
     if (agent.length === 1) return agent
-    const purposes = [headers.get('purpose'), headers.get('sec-purpose')].join()
-    if (PREFETCH.test(purposes)) return [visitKey('bot', 'prefetch')]
+    if (isPrefetch((name) => headers.get(name))) return [visitKey('bot', 'prefetch')]
     const referrer = sourceIn(query) ?? hostOf(headers.get('referer')) ?? DIRECT
     const keys = [visitKey('referrer', referrer), ...agent]
     if (hasCountries) keys.push(visitKey('country', countryOf(client, headers)))

@@ -1,7 +1,8 @@
+import type { Operations } from '../db/subject.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { CollectorFunctions, CollectorState } from './collector.ts'
-import type { AddVisits, VisitWrites } from './store.ts'
+import type { AddVisits, visits } from './store.ts'
 
 const CHECK_MS = 1000
 /** How often the details are written: after a kill, at most those of this time are missing. */
@@ -9,7 +10,7 @@ const FLUSH_MS = 10_000
 
 interface VisitFlusherOptions {
   collector: Caller<CollectorFunctions>
-  writer: Caller<VisitWrites>
+  data: { visits: Pick<Operations<typeof visits>, 'add'> }
   /** The id of this host in a cluster; empty for a host alone. */
   host: string
   log: Log
@@ -58,9 +59,9 @@ export class VisitFlusher {
   }
 
   async #send(): Promise<void> {
-    const { writer, log } = this.#options
+    const { data, log } = this.#options
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-      const { damaged } = await writer.call('addVisits', next, { background: true })
+      const { damaged } = await data.visits.add(next, { background: true })
       this.#waiting.shift()
       if (damaged > 0) log.warn('visits.rows_replaced', { rows: damaged, reason: 'damaged' })
     }

@@ -2,11 +2,12 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { fillDataFolder } from '../../test/support/data-folder.ts'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
+import { operationsOn } from '../../test/support/subjects.ts'
 import { openWritable } from '../db/open.ts'
-import { bucketWrites } from '../hits/series.ts'
+import { hits } from '../hits/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import { addSums, decodeSums, emptySums, encodeSums, type VisitSums } from './parts.ts'
-import { type VisitSlice, visitReads, visitWrites } from './store.ts'
+import { sumReader, type VisitSlice, visits } from './store.ts'
 import { visitKey } from './values.ts'
 
 const TODAY = 20_000
@@ -20,8 +21,8 @@ function store() {
       `INSERT INTO links (id, code, account_id, passcode_hash, created_at) VALUES (?, ?, 7, ?, 0)`,
     ).run(id, `LINK0${id}`, new Uint8Array(32))
   }
-  const { addVisits } = visitWrites(db)
-  const { visitSumsSlice } = visitReads(db)
+  const operations = operationsOn(db, visits)
+  const readSums = sumReader(db)
   const sums = (value: string, count: number) => ({
     known: count,
     observed: count,
@@ -36,10 +37,10 @@ function store() {
       host = '',
     ) => {
       const encoded = links.map(([id, sums]) => [id, encodeSums(sums)] as const)
-      return addVisits({ host, batch, day, links: encoded })
+      return operations.add({ host, batch, day, links: encoded })
     },
-    read: (owner: Parameters<typeof visitSumsSlice>[0]['owner'], from = 0, to = TODAY + 1) =>
-      decodeSums(visitSumsSlice({ owner, from, to }, () => false).parts),
+    read: (owner: Parameters<typeof readSums>[0]['owner'], from = 0, to = TODAY + 1) =>
+      decodeSums(readSums({ owner, from, to }, () => false).parts),
     sums,
     [Symbol.dispose]() {
       db.close()
@@ -76,9 +77,9 @@ test('rows are pruned after 400 days', () => {
   using it = store()
   it.add('old', [[1, it.sums('tablet', 1)]], TODAY - 400)
   it.add('kept', [[1, it.sums('phone', 1)]], TODAY - 399)
-  const { pruneBuckets } = bucketWrites(it.db)
-  expect(pruneBuckets({ now: TODAY * DAY, max: 1 })).toBe(true)
-  while (pruneBuckets({ now: TODAY * DAY, max: 1 }));
+  const { prune } = operationsOn(it.db, hits)
+  expect(prune({ now: TODAY * DAY, max: 1 })).toBe(true)
+  while (prune({ now: TODAY * DAY, max: 1 }));
   expect(it.read({ linkId: 1 })).toEqual(it.sums('phone', 1))
   expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 1))
 })
@@ -108,14 +109,11 @@ test.each(DAMAGED)('a row that is $name is replaced, and all others are added to
 test('a long range is read in slices, whose sums are those of the whole', () => {
   using it = store()
   for (let day = 0; day < 12; day++) it.add(`day ${day}`, [[1, it.sums('phone', 1)]], TODAY - day)
-  const { visitSumsSlice } = visitReads(it.db)
+  const readSums = sumReader(it.db)
   const total = emptySums()
   let slices = 0
   for (let from: number | undefined = TODAY - 11; from !== undefined; slices++) {
-    const slice: VisitSlice = visitSumsSlice(
-      { owner: { accountId: 7 }, from, to: TODAY + 1 },
-      () => true,
-    )
+    const slice: VisitSlice = readSums({ owner: { accountId: 7 }, from, to: TODAY + 1 }, () => true)
     addSums(total, decodeSums(slice.parts))
     from = slice.next
   }

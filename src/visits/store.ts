@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { scan, subject, write } from '../db/subject.ts'
 import { ACCOUNT, type HitOwner, LINK } from '../hits/series.ts'
 import {
   addSums,
@@ -27,8 +28,78 @@ export interface AddVisits extends VisitBatch {
   batch: string
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function visitWrites(db: Database) {
+export interface VisitQuery {
+  owner: HitOwner
+  /** UTC days since 1970 began, `to` exclusive. */
+  from: number
+  to: number
+}
+
+export interface VisitSlice {
+  /** As `encodeSums`. */
+  parts: Uint8Array
+  /** The first day that was not read; undefined if all were. */
+  next: number | undefined
+}
+
+/** Time slice of a call. Calls of other accounts wait for at most one. */
+const SLICE_MS = 3
+/** About 2 ms for an account with the most values. */
+const DAYS_AT_ONCE = 5
+
+/** Details of redirects. */
+export const visits = subject({
+  scans: {
+    /** The sums of the first days, as many as fit a time slice, without rows that are damaged. */
+    sums: scan((db) => {
+      const read = sumReader(db)
+      return (query: VisitQuery) => read(query, endOfSlice())
+    }),
+  },
+
+  writes: {
+    /**
+     * Adds details of redirects to the rows of their links and accounts. Details of deleted links
+     * are dropped. Adds nothing for the last batch of a host once more. Returns the number of
+     * damaged rows: each is replaced, because no later batch could be added to it either. In a
+     * cluster, a row that is damaged on one host only differs afterwards: `hashRows` notices that.
+     */
+    add: write({ since: 1, prepare: visitAdder }),
+  },
+})
+
+function rowsOf(owner: HitOwner): [Scope, id: number][] {
+  if ('linkIds' in owner) return owner.linkIds.map((id) => [LINK, id])
+  return ['linkId' in owner ? [LINK, owner.linkId] : [ACCOUNT, owner.accountId]]
+}
+
+/** Reads sums until `isOver`. */
+export function sumReader(db: Database) {
+  const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
+    'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day >= ? AND day < ?',
+  )
+  return ({ owner, from, to }: VisitQuery, isOver: () => boolean): VisitSlice => {
+    const total = emptySums()
+    let day = from
+    while (day < to) {
+      const end = Math.min(to, day + DAYS_AT_ONCE)
+      for (const [scope, id] of rowsOf(owner)) {
+        const found = rows.all(scope, id, day, end)
+        for (const row of found) addSums(total, sumsOfRow(row) ?? emptySums())
+      }
+      day = end
+      if (isOver()) break
+    }
+    return { parts: encodeSums(total), next: day < to ? day : undefined }
+  }
+}
+
+function endOfSlice(): () => boolean {
+  const endsAt = performance.now() + SLICE_MS
+  return () => performance.now() >= endsAt
+}
+
+function visitAdder(db: Database) {
   const addToRow = rowAdder(db)
   const lastBatch = db.prepare<{ batch: string }, [string]>(
     'SELECT batch FROM visit_batches WHERE host = ?',
@@ -40,36 +111,26 @@ export function visitWrites(db: Database) {
   const accountOf = db.prepare<{ accountId: number }, [number]>(
     'SELECT account_id AS accountId FROM links WHERE id = ?',
   )
-  return {
-    /**
-     * Adds details of redirects to the rows of their links and accounts. Details of deleted links
-     * are dropped. Adds nothing for the last batch of a host once more. Returns the number of
-     * damaged rows: each is replaced, because no later batch could be added to it either. In a
-     * cluster, a row that is damaged on one host only differs afterwards: `hashRows` notices that.
-     */
-    addVisits({ host, batch, day, links }: AddVisits): { damaged: number } {
-      if (lastBatch.get(host)?.batch === batch) return { damaged: 0 }
-      setBatch.run(host, batch)
-      let damaged = 0
-      const byAccount = new Map<number, VisitSums>()
-      for (const [linkId, parts] of links) {
-        const accountId = accountOf.get(linkId)?.accountId
-        if (accountId === undefined) continue
-        const sums = decodeSums(parts)
-        if (!addToRow(LINK, linkId, day, sums)) damaged++
-        const ofAccount = byAccount.get(accountId) ?? emptySums()
-        addSums(ofAccount, sums)
-        byAccount.set(accountId, ofAccount)
-      }
-      for (const [accountId, sums] of byAccount) {
-        if (!addToRow(ACCOUNT, accountId, day, sums)) damaged++
-      }
-      return { damaged }
-    },
+  return ({ host, batch, day, links }: AddVisits): { damaged: number } => {
+    if (lastBatch.get(host)?.batch === batch) return { damaged: 0 }
+    setBatch.run(host, batch)
+    let damaged = 0
+    const byAccount = new Map<number, VisitSums>()
+    for (const [linkId, parts] of links) {
+      const accountId = accountOf.get(linkId)?.accountId
+      if (accountId === undefined) continue
+      const sums = decodeSums(parts)
+      if (!addToRow(LINK, linkId, day, sums)) damaged++
+      const ofAccount = byAccount.get(accountId) ?? emptySums()
+      addSums(ofAccount, sums)
+      byAccount.set(accountId, ofAccount)
+    }
+    for (const [accountId, sums] of byAccount) {
+      if (!addToRow(ACCOUNT, accountId, day, sums)) damaged++
+    }
+    return { damaged }
   }
 }
-
-export type VisitWrites = ReturnType<typeof visitWrites>
 
 /** The returned function returns whether the row was intact. */
 function rowAdder(db: Database) {
@@ -97,58 +158,3 @@ export function visitRemover(db: Database): (linkId: number) => void {
   )
   return (linkId) => void remove.run(linkId)
 }
-
-export interface VisitQuery {
-  owner: HitOwner
-  /** UTC days since 1970 began, `to` exclusive. */
-  from: number
-  to: number
-}
-
-export interface VisitSlice {
-  /** As `encodeSums`. */
-  parts: Uint8Array
-  /** The first day that was not read; undefined if all were. */
-  next: number | undefined
-}
-
-/** Time slice of a call. Calls of other accounts wait for at most one. */
-const SLICE_MS = 3
-/** About 2 ms for an account with the most values. */
-const DAYS_AT_ONCE = 5
-
-function rowsOf(owner: HitOwner): [Scope, id: number][] {
-  if ('linkIds' in owner) return owner.linkIds.map((id) => [LINK, id])
-  return ['linkId' in owner ? [LINK, owner.linkId] : [ACCOUNT, owner.accountId]]
-}
-
-/** Runs on the reader thread. */
-export function visitReads(db: Database) {
-  const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
-    'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day >= ? AND day < ?',
-  )
-  return {
-    /** The sums of the first days, as many as fit a time slice, without rows that are damaged. */
-    visitSumsSlice({ owner, from, to }: VisitQuery, isOver = endOfSlice()): VisitSlice {
-      const total = emptySums()
-      let day = from
-      while (day < to) {
-        const end = Math.min(to, day + DAYS_AT_ONCE)
-        for (const [scope, id] of rowsOf(owner)) {
-          const found = rows.all(scope, id, day, end)
-          for (const row of found) addSums(total, sumsOfRow(row) ?? emptySums())
-        }
-        day = end
-        if (isOver()) break
-      }
-      return { parts: encodeSums(total), next: day < to ? day : undefined }
-    },
-  }
-}
-
-function endOfSlice(): () => boolean {
-  const endsAt = performance.now() + SLICE_MS
-  return () => performance.now() >= endsAt
-}
-
-export type VisitReads = ReturnType<typeof visitReads>

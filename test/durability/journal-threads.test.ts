@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openReadonly } from '../../src/db/open.ts'
 import { HitCounts, journalFile } from '../../src/hits/hits.ts'
-import { findJournalPosition, HitReads } from '../../src/hits/store.ts'
+import { findJournalPosition, hitReads } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
 import { openHits, progressFile, THREADS } from './lib/journal-process.ts'
@@ -35,7 +35,7 @@ test(
       // A start that is killed as well changes nothing.
       openHits(folder.path).db.close()
       const { db, journal, flush } = openHits(folder.path)
-      const reads = new HitCounts(new HitReads(db), journal)
+      const reads = new HitCounts(hitReads(db), journal)
       const after = { counts: reads.of(ids), total: reads.total() }
       for (const [n, { begun, completed }] of progress.entries()) {
         const added = (after.counts.get(n + 1) ?? 0) - (before.counts.get(n + 1) ?? 0)

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
-import { accountWrites } from '../../src/accounts/writes.ts'
+import { accounts as subject } from '../../src/accounts/writes.ts'
 import { disableAccount, enableAccount } from '../../src/cli/accounts.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { operationsOn } from '../support/subjects.ts'
 
 /** The pages on which the owner of the service disables links, and what their account sees. */
 
@@ -147,8 +148,9 @@ test('a deleted account keeps none of its links disabled', async () => {
   const { code } = await app.claim('PHISH01', DESTINATION)
   app.administer(({ db, accounts }) => {
     const accountId = accounts.findByEmail('free@example.com')?.id ?? 0
-    accountWrites(db).disableAccount({ accountId, links: true, now: app.now() })
-    accountWrites(db).beginDeletion({ accountId, now: app.now() })
+    const { disable, beginDeletion } = operationsOn(db, subject)
+    disable({ accountId, links: true, now: app.now() })
+    beginDeletion({ accountId, now: app.now() })
   })
   await app.stop()
   await using again = await testApp({ dataDir: app.dataDir, env: ENV })

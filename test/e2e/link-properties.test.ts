@@ -31,6 +31,8 @@ const PLAIN = {
   no_index: false,
   delete_at: null,
   aliases: [],
+  display_url: 'http://hop.test/SPRING26',
+  display_alias: null,
 }
 
 test('a link without properties has none of them', async () => {
@@ -78,7 +80,7 @@ const TAGS = 'Invalid tags: must be a list of at most 20'
 const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
 const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, aliases.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, aliases, display_alias.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], 'Invalid properties: must be a JSON object'],
@@ -109,7 +111,10 @@ const REFUSED: [json: unknown, error: string][] = [
   [{ starts_at: '2026-13-01T00:00:00Z' }, STARTS],
   [{ starts_at: '2030-04-31T00:00:00Z' }, STARTS],
   [{ expires_at: '2030-02-30T00:00:00Z' }, STARTS.replace('starts', 'expires')],
-  [{ expired_url: 'ftp://example.com' }, 'Invalid URL: must start with http:// or https://'],
+  [
+    { expired_url: 'ftp://example.com' },
+    'Invalid expired_url: must start with http:// or https://',
+  ],
   [
     { starts_at: '2026-05-01T00:00:00Z', expires_at: '2026-05-01T00:00:00Z' },
     'Invalid starts_at: must be before expires_at',

@@ -9,16 +9,12 @@ import { rawRequest } from '../support/raw-http.ts'
 
 const NOT_ALLOWED = { error: expect.stringMatching(/^Method not allowed/) }
 
-const PREFLIGHTED = ['/api/lookup/{code}', '/api/qr/{code}', '/api/qr-image/{code}', '/api/status']
 const NOT_CHARGED = ['/docs', '/docs/json', '/-/live', '/-/ready', '/cdn/qr/{code}.png']
 /** The methods of each path, and the budget that another method is charged to. */
 const PATHS = [
   ...[...Map.groupBy(ALL, ({ path }) => path)].map(([path, endpoints]) => ({
     path,
-    methods: [
-      ...endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
-      ...(PREFLIGHTED.includes(path) ? ['OPTIONS'] : []),
-    ],
+    methods: endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
     limit: endpoints.some(({ budget }) => budget === 'read') ? '300' : '60',
   })),
   ...NOT_CHARGED.map((path) => ({ path, methods: ['GET', 'HEAD'], limit: null })),

@@ -130,6 +130,8 @@ test('redirects are told by outcome, and a refused one by its limit', async () =
     'hopcode_redirects_total{outcome="disabled"} 0',
     'hopcode_redirects_total{outcome="expired"} 0',
     'hopcode_redirects_total{outcome="limited"} 3',
+    'hopcode_redirects_total{outcome="prefetch"} 0',
+    'hopcode_redirects_total{outcome="preview"} 0',
     'hopcode_redirects_total{outcome="failed"} 0',
   ])
   const refusals = (budget: string) =>

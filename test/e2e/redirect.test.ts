@@ -91,7 +91,7 @@ test('GET /{code} is 404 for a code that does not exist or has no destination, a
     [`/${'a'.repeat(21)}`, 'A'.repeat(21)],
     ['/my-code', 'MY-CODE'],
     ['/favicon.png', 'FAVICON.PNG'],
-    ['/ABCDEF%20', 'ABCDEF '],
+    ['/NOBODY1%20', 'NOBODY1 '],
     ['/ABCDEF%0A', 'ABCDEF\n'],
     ['/ABCDEF%00', 'ABCDEF\0'],
     ['/ABC%2FDEF', 'ABC/DEF'],

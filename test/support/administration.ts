@@ -1,7 +1,8 @@
 import type { Administration } from '../../src/cli/administration.ts'
+import { subjects } from '../../src/data.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { inTransaction } from '../../src/db/open.ts'
-import { SettingStore } from '../../src/db/settings.ts'
+import { openSubjects } from '../../src/db/subject.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { functionOf } from '../../src/lib/thread.ts'
@@ -9,7 +10,6 @@ import { AliasReads } from '../../src/links/aliases.ts'
 import { PublicUrls } from '../../src/links/link.ts'
 import { LinkReads } from '../../src/links/read.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
-import { Moderation, ModerationReads } from '../../src/moderation/moderation.ts'
 import { sharedWrites } from '../../src/writes.ts'
 
 const BASE_URL = 'https://hop.test'
@@ -18,19 +18,16 @@ const BASE_URL = 'https://hop.test'
 export function administrationOf(path: string, clock: Clock): Administration & DataFolder {
   const folder = openDataFolder(path)
   const { db } = folder
-  const writer = {
-    call: async (name: string, args: unknown) =>
-      inTransaction(db, () => functionOf(sharedWrites(db), name)(args)) as never,
-    async catchUp() {},
-  }
-  const effects = { rulesChanged() {} }
+  const send = async (name: string, args: unknown) =>
+    inTransaction(db, () => functionOf(sharedWrites(db, { id: '' }), name)(args))
+  const data = openSubjects(subjects, { db, callReader: send, callWriter: send, effects: [] })
   return {
     ...folder,
-    writer,
+    data,
+    writer: { async catchUp() {} },
     clock,
     random: secureRandom,
-    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects }),
-    maintenance: new MaintenanceMode(new SettingStore(db), clock),
+    maintenance: new MaintenanceMode(data.settings, clock),
     reads: new LinkReads(db),
     aliases: new AliasReads(db),
     addresses: new PublicUrls({ baseUrl: BASE_URL, cdnUrl: `${BASE_URL}/cdn` }),

@@ -16,7 +16,7 @@ import { areEqual, type HostFolders, hostFolders, onEveryHost } from './app-clus
 import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
-import { revokeKey, rotateKey } from './keys.ts'
+import { type KeyStoreDeps, revokeKey, rotateKey } from './keys.ts'
 import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
 
 /** 2026-03-01T12:00:00.000Z: when every test begins. */
@@ -361,7 +361,7 @@ export class TestApp implements AsyncDisposable {
     return onEveryHost(this.#inside.folders, db, () => work(folder))
   }
 
-  #administer<Result>(work: (deps: KeyDeps) => Result): Result {
+  #administer<Result>(work: (deps: KeyStoreDeps) => Result): Result {
     return this.administer(({ accounts, hasher }) =>
       work({ accounts, hasher, clock: () => this.now(), random: secureRandom }),
     )

@@ -62,9 +62,10 @@ const listed = ({ code }: Link, over: object = {}) => ({
  * before it, and the last has none. `link` is a link of the caller.
  */
 export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]> = {
-  'POST /api/shorten': () => [
+  'POST /api/shorten': ({ code }) => [
     [400, INVALID_URL, { json: {} }],
     [400, /^Invalid URL: /, { json: { url: BLOCKED_INVALID } }],
+    [409, `Code already in use: ${code}`, { json: { url: BLOCKED, code } }],
     [422, BLOCKED_URL, { json: { url: BLOCKED } }],
     [201, created('https://example.com/1'), { json: { url: 'https://example.com/1' } }],
     [

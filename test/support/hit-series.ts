@@ -3,19 +3,13 @@ import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../src/db/open.ts'
 import { HitCounts, journalFile, openJournal } from '../../src/hits/hits.ts'
-import {
-  bucketWrites,
-  DAYS_KEPT,
-  HitSeries,
-  type Step,
-  seriesReads,
-} from '../../src/hits/series.ts'
-import { HitReads, hitWrites } from '../../src/hits/store.ts'
+import { DAYS_KEPT, HitSeries, type Step } from '../../src/hits/series.ts'
+import { hits } from '../../src/hits/subject.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { inProcess } from './in-process.ts'
 import { plainWrites } from './plain-links.ts'
+import { dataOn, operationsOn } from './subjects.ts'
 
 const silent = createLog({ level: 'silent' })
 /** 2026-03-01T12:00Z, in hours. */
@@ -45,13 +39,12 @@ export function hitService(path: string) {
   const start = () => {
     const journal = openJournal(db, path, silent, 4096, clock)
     const file = JournalFile.open(journalFile(path))
-    const writes = hitWrites(db, file)
-    const counts = new HitCounts(new HitReads(db), journal)
-    const reads = seriesReads(db)
-    const series = new HitSeries({ reader: inProcess(reads), counts, clock })
+    const host = { id: '', journal: file }
+    const writes = operationsOn(db, hits, host)
+    const counts = new HitCounts(writes, journal)
+    const series = new HitSeries({ data: dataOn(db, { hits }, host), counts, clock })
     return { journal, file, writes, counts, series }
   }
-  const buckets = bucketWrites(db)
   let running = start()
   return {
     db,
@@ -69,7 +62,7 @@ export function hitService(path: string) {
     flush() {
       const { journal, writes } = running
       const end = journal.head
-      inTransaction(db, () => writes.countHits({ end, now: clock() }))
+      inTransaction(db, () => writes.count({ end, now: clock() }))
       journal.release(end)
     },
     /** The disk takes the whole transaction back. */
@@ -77,7 +70,7 @@ export function hitService(path: string) {
       const { journal, writes } = running
       expect(() =>
         inTransaction(db, () => {
-          writes.countHits({ end: journal.head, now: clock() })
+          writes.count({ end: journal.head, now: clock() })
           throw new Error('disk full')
         }),
       ).toThrow('disk full')
@@ -88,7 +81,7 @@ export function hitService(path: string) {
       this.flush()
     },
     prune(max = 2) {
-      while (inTransaction(db, () => buckets.pruneBuckets({ now: clock(), max })));
+      while (inTransaction(db, () => running.writes.prune({ now: clock(), max })));
     },
     deleteLink: (id: number) =>
       inTransaction(db, () => plainWrites(db).remove(ACCOUNT_OF.get(id) ?? 0, id)),

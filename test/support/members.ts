@@ -5,12 +5,13 @@ import {
   type Purpose,
 } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
-import { accountWrites } from '../../src/accounts/writes.ts'
+import { accounts } from '../../src/accounts/writes.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
 import type { DataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { eventually, type TestApp } from './app.ts'
 import { PASSWORD, Visitor } from './dashboard.ts'
+import { operationsOn } from './subjects.ts'
 
 /** What the command line and the owner do to accounts. */
 
@@ -60,7 +61,7 @@ const idOf = ({ accounts }: DataFolder, email: string): number => {
 
 export const disable = (app: TestApp, email: string): void =>
   administer(app, (folder) => {
-    accountWrites(folder.db).disableAccount({ accountId: idOf(folder, email), now: app.now() })
+    operationsOn(folder.db, accounts).disable({ accountId: idOf(folder, email), now: app.now() })
   })
 
 /** What `hopcode account reset-password --json` prints. */
@@ -94,7 +95,10 @@ export const lastUseOfKey = (app: TestApp, email: string): number | null | undef
 /** As a service leaves it that is stopped right after a deletion has begun. */
 export const markDeleted = (app: TestApp, email: string): void =>
   administer(app, (folder) => {
-    accountWrites(folder.db).beginDeletion({ accountId: idOf(folder, email), now: app.now() })
+    operationsOn(folder.db, accounts).beginDeletion({
+      accountId: idOf(folder, email),
+      now: app.now(),
+    })
   })
 
 /** Waits until the sessions that were seen just now are written. */

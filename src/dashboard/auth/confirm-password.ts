@@ -66,7 +66,7 @@ export async function withPassword(
   }
   const proof = { id: session.id, accountId: account.id, provedAt: deps.clock() }
   // The session may have ended while the password was verified.
-  if (!(await deps.writer.call('proveSession', proof))) throw new AppError('sign_in_needed')
+  if (!(await deps.data.sessions.prove(proof))) throw new AppError('sign_in_needed')
   return run()
 }
 

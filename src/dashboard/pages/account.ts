@@ -39,7 +39,7 @@ export const accountPages = signedInPages({
   'POST /app/account/time-zone': async ({ deps, user, form }) => {
     const timeZone = findTimeZone(form.text('zone'))
     if (!timeZone) throw refuse('There is no such time zone.')
-    await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
+    await deps.data.accounts.setTimeZone({ accountId: user.account.id, timeZone })
     return seeOther(`${PATH}?done=zone`)
   },
   // The choice of colors in the account menu. It is a cookie, so it belongs to this browser.
@@ -66,7 +66,7 @@ async function changePassword(context: PageContext): Promise<Response> {
   await requireOwnPassword(context)
   const passwordHash = await deps.passwords.hash(next, requesterOf(user))
   const { token, hash: tokenHash } = deps.sessions.newToken()
-  const isChanged = await deps.writer.call('changePassword', {
+  const isChanged = await deps.data.accounts.changePassword({
     accountId: account.id,
     keep: session.id,
     passwordHash,

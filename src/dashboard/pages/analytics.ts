@@ -92,14 +92,14 @@ export async function readHits(
   { deps, query }: Pick<PageContext, 'deps' | 'query'>,
   { owner, zone, empty }: Pick<HitsPage, 'owner' | 'zone' | 'empty'>,
 ): Promise<HitChart> {
-  const { series, clock, writer } = deps
+  const { series, clock, data } = deps
   const chosen = parseRange(query)
   const now = clock()
   const range = await readRange(deps, { owner, zone, choice: chosen.choice })
   const previous = range.previous && (await series.bars(owner, range.previous)).counts
   const { counts, total, imported } = await series.bars(owner, range.bounds)
   // Refused while the disk is: the page does without them.
-  const recent = await writer.call('recentHits', { owner, now }).catch(() => undefined)
+  const recent = await data.hits.recent({ owner, now }).catch(() => undefined)
   return { chosen, range, counts, previous, total, imported, now, recent, empty }
 }
 

@@ -9,7 +9,7 @@ import {
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { AccountId } from '../../accounts/store.ts'
-import type { AccountWrites, JoinResult } from '../../accounts/writes.ts'
+import type { JoinCommand, JoinResult } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -76,12 +76,12 @@ function linkOf(
   { deps, params: { token = '' } }: AnonymousContext,
   flow: JoinFlow,
 ): OneTimeLinkRow | undefined {
-  const { hasher, oneTimeLinks: links, clock, signUp } = deps
+  const { hasher, data, clock, signUp } = deps
   if (flow === 'sign-up') {
     if (signUp !== 'open') throw new AppError('page_not_found')
     return undefined
   }
-  const link = findOneTimeLink({ hasher, links }, flow, token, clock())
+  const link = findOneTimeLink({ hasher, data }, flow, token, clock())
   if (!link) throw new AppError('link_over')
   return link
 }
@@ -101,7 +101,7 @@ async function signUp(
   const by: Requester = { queue: 'anonymous', key: networkOf(origin.address) }
   const passwordHash = await deps.passwords.hash(password, by)
   const command = { email, passwordHash, plan: 'free', now: deps.clock() } as const
-  const accountId = await deps.writer.call('signUp', command)
+  const accountId = await deps.data.accounts.create(command)
   if (accountId !== undefined) logNewAccount(context, accountId)
   return seeOther('/app/sign-in?done=signed-up')
 }
@@ -204,18 +204,16 @@ async function proveExisting(
   return hash
 }
 
-type JoinCommand = Parameters<AccountWrites['acceptInvite']>[0]
-
 /** `provedHash`: the result of `proveExisting`. */
 function storeJoin(
-  { writer, moderation }: DashboardDeps,
+  { data }: DashboardDeps,
   flow: Purpose,
   { provedHash, ...command }: JoinCommand & { provedHash: string | null },
 ): Promise<JoinResult> {
-  if (flow === 'setup') return moderation.call('setUpOwner', { ...command, provedHash })
-  if (flow === 'invite') return writer.call('acceptInvite', command)
+  if (flow === 'setup') return data.accounts.setUpOwner({ ...command, provedHash })
+  if (flow === 'invite') return data.accounts.acceptInvite(command)
   const { tokenHash, passwordHash, now } = command
-  return writer.call('resetPassword', { tokenHash, passwordHash, now })
+  return data.accounts.resetPassword({ tokenHash, passwordHash, now })
 }
 
 function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {

@@ -42,7 +42,7 @@ export const keyPages = signedInPages({
       const command = commandOn(context, key)
       const endsAt = command.now + KEY_OVERLAP_MS
       // A key that was replaced since the page was shown expires already.
-      const isRevoked = await context.deps.writer.call('revokeKey', { ...command, endsAt })
+      const isRevoked = await context.deps.data.keys.revoke({ ...command, endsAt })
       if (isRevoked) logEvent(context, 'key.revoked', { key_id: key.id })
       return seeOther(`${PATH}?done=${isRevoked ? 'revoked' : 'ending'}`)
     })
@@ -54,7 +54,7 @@ export const keyPages = signedInPages({
   'POST /app/keys/end': (context) => {
     const key = requireKey(context)
     return withPassword(context, END, async () => {
-      const isEnded = await context.deps.writer.call('expireKey', commandOn(context, key))
+      const isEnded = await context.deps.data.keys.expire(commandOn(context, key))
       if (isEnded) logEvent(context, 'key.ended', { key_id: key.id })
       return seeOther(`${PATH}?done=ended`)
     })
@@ -96,7 +96,7 @@ async function createKey(context: PageContext): Promise<Response> {
   return withPassword(context, { label: 'Create the key', fields: ['name', 'scope'] }, async () => {
     const { key: secret, stored } = issueKey(deps, label)
     const command = { accountId: user.account.id, key: stored, now: deps.clock() }
-    const result = await deps.writer.call('createKey', command)
+    const result = await deps.data.keys.create(command)
     if ('refused' in result) {
       const problem = PROBLEMS[result.refused]
       throw result.refused === 'name_taken' ? refuseAt('name', problem) : refuse(problem)
@@ -114,7 +114,7 @@ function rotateKey(context: PageContext): Promise<Response> {
     const { key: secret, stored } = issueKey(deps, old)
     const command = commandOn(context, old)
     const endsAt = command.now + KEY_OVERLAP_MS
-    const result = await deps.writer.call('rotateKey', { ...command, next: stored, endsAt })
+    const result = await deps.data.keys.rotate({ ...command, next: stored, endsAt })
     if ('refused' in result) throw refuse(PROBLEMS[result.refused])
     logEvent(context, 'key.rotated', { key_id: result.keyId })
     const { name, scope } = old

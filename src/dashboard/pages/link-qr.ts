@@ -47,11 +47,11 @@ const chosenAlias = ({ aliases }: DashboardDeps, { id }: Link, { alias }: Query)
 
 /** The preview, the options and the downloads. */
 export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
-  const { qrStore } = deps
+  const { data } = deps
   const { code, accountId } = link
   const alias = chosenAlias(deps, link, query)
   const choice = parseQrChoice(query)
-  const hasLogo = qrStore.hasLogo(accountId)
+  const hasLogo = data.qrSettings.hasLogo(accountId)
   // Otherwise the preview would be empty if the logo was removed meanwhile.
   const shown = { ...choice.options, logo: choice.options.logo && hasLogo }
   const path = linkPath(code)
@@ -59,7 +59,7 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
   return html`
     <section class="card" id="qr">
       <h2>QR code</h2>
-      ${presetLinks(qrStore.listPresets(accountId), page)}
+      ${presetLinks(data.qrSettings.listPresets(accountId), page)}
       <div class="qr-side">
         ${preview(deps, link, alias, shown)}
         <form method="get" action="${page}" class="form" hx-get="${page}"
@@ -143,7 +143,7 @@ export const qrPages = signedInPages({
   'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
   'GET /app/qr': settingsPage,
   'GET /app/qr/logo.png': ({ deps, user }) => {
-    const logo = deps.qrStore.findLogo(user.account.id)
+    const logo = deps.data.qrSettings.findLogo(user.account.id)
     if (!logo) throw new AppError('page_not_found')
     return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
   },
@@ -151,7 +151,7 @@ export const qrPages = signedInPages({
   'POST /app/qr/logo/remove': async (context) => {
     const { deps, user } = context
     spendWrite(context)
-    await deps.writer.call('removeQrLogo', { accountId: user.account.id })
+    await deps.data.qrSettings.removeLogo({ accountId: user.account.id })
     return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
   },
   'POST /app/qr/presets': formAction(settingsPage, savePreset),
@@ -160,7 +160,7 @@ export const qrPages = signedInPages({
     spendWrite(context)
     const id = Number(form.text('preset'))
     if (Number.isSafeInteger(id)) {
-      await deps.writer.call('deleteQrPreset', { accountId: user.account.id, id })
+      await deps.data.qrSettings.deletePreset({ accountId: user.account.id, id })
     }
     return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
   },
@@ -168,7 +168,7 @@ export const qrPages = signedInPages({
 
 async function saveLogo(context: PageContext): Promise<string> {
   const { deps, user, form } = context
-  const { images, writer, clock } = deps
+  const { data, images, clock } = deps
   const accountId = user.account.id
   spendWrite(context)
   const file = form.file('logo')
@@ -178,7 +178,7 @@ async function saveLogo(context: PageContext): Promise<string> {
   const tried = await images.checkLogo(await file.bytes(), { accountId, admit })
   if (tried.wasSearched) count()
   if ('problem' in tried) throw refuseAt('logo', tried.problem)
-  await writer.call('saveQrLogo', { accountId, png: tried.png, now: clock() })
+  await data.qrSettings.saveLogo({ accountId, png: tried.png, now: clock() })
   return `${QR_SETTINGS_PATH}?done=logo`
 }
 
@@ -198,7 +198,7 @@ function presetQuery(form: Form): Query {
 
 async function savePreset(context: PageContext): Promise<string> {
   const { deps, user, form } = context
-  const { qrStore, images, writer, clock } = deps
+  const { data, images, clock } = deps
   const accountId = user.account.id
   spendWrite(context)
   const query = presetQuery(form)
@@ -207,14 +207,14 @@ async function savePreset(context: PageContext): Promise<string> {
     throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
   }
   const options = parseQrOptions(apiQueryOf(query))
-  const png = options.logo ? qrStore.findLogo(accountId)?.png : undefined
+  const png = options.logo ? data.qrSettings.findLogo(accountId)?.png : undefined
   if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
   const { admit, count } = searchesOf(context)
   const isReadable = await images.isReadable({ options, png }, { accountId, admit })
   count()
   if (!isReadable) throw refuseAt('name', UNREADABLE)
   const preset = { accountId, name, options: String(qrQueryOf(options)), now: clock() }
-  if (!(await writer.call('saveQrPreset', preset))) {
+  if (!(await data.qrSettings.savePreset(preset))) {
     throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
   }
   return `${QR_SETTINGS_PATH}?done=preset`
@@ -247,7 +247,7 @@ function settingsPage(context: PageContext): Response {
 }
 
 function logoCard({ deps, user, refusal }: PageContext): Html {
-  const hasLogo = deps.qrStore.hasLogo(user.account.id)
+  const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
   return parts.card('Logo', [
     html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
       with <code>logo=1</code> in the API.</p>`,
@@ -277,8 +277,8 @@ function logoCard({ deps, user, refusal }: PageContext): Html {
   ])
 }
 
-function presetsCard({ qrStore }: DashboardDeps, user: CurrentUser): Html {
-  const presets = qrStore.listPresets(user.account.id)
+function presetsCard({ data }: DashboardDeps, user: CurrentUser): Html {
+  const presets = data.qrSettings.listPresets(user.account.id)
   const deleteButton = ({ id, name }: { id: number; name: string }) =>
     parts.buttonForm(user, `${QR_SETTINGS_PATH}/presets/delete`, 'Delete', {
       values: { preset: id },
@@ -314,7 +314,7 @@ function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html 
         error: errorOf(refusal, 'name'),
         extra: { maxlength: NAME_LENGTH_MAX },
       }),
-      qrFields(choice, deps.qrStore.hasLogo(user.account.id)),
+      qrFields(choice, deps.data.qrSettings.hasLogo(user.account.id)),
       parts.button('Save preset'),
     ]),
   ])

@@ -85,7 +85,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const { deps, user } = context
   const link = ownLink(context)
   const properties = deps.properties.propertiesOf(link.id)
-  const disabled = deps.moderation.reads.find(link.code)?.reason
+  const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone: user.zone, disabled, now: deps.clock() }
   const path = linkPath(link.code)

@@ -31,8 +31,8 @@ export const serviceAccountsPages = signedInPages(
     },
     'POST /app/service/accounts/invites/end': async (context) => {
       const id = Number(context.form.text('invite'))
-      const { writer } = context.deps
-      const isEnded = Number.isSafeInteger(id) && (await writer.call('endInvite', { id }))
+      const { data } = context.deps
+      const isEnded = Number.isSafeInteger(id) && (await data.oneTimeLinks.endInvite({ id }))
       if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
       return seeOther(`${PATH}?done=withdrawn`)
     },
@@ -40,7 +40,7 @@ export const serviceAccountsPages = signedInPages(
     'POST /app/service/accounts/:id/plan': async (context) => {
       const account = accountOf(context)
       const plan = requirePlan(context.form)
-      await context.deps.writer.call('setPlan', { accountId: account.id, plan })
+      await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
       log(context, 'account.plan_changed', { account, plan })
       return seeOther(`${pathOf(account)}?done=plan`)
     },
@@ -52,17 +52,17 @@ export const serviceAccountsPages = signedInPages(
       return withPassword(context, { label: 'Create a reset link' }, async () => {
         const about = { purpose: 'reset', accountId: account.id } as const
         const link = issueOneTimeLink(deps, about, deps.clock())
-        await deps.writer.call('addOneTimeLink', link.stored)
+        await deps.data.oneTimeLinks.add(link.stored)
         return accountPage(context, deps.baseUrl + link.path)
       })
     },
     'GET /app/service/accounts/:id/disable': disablePage,
     'POST /app/service/accounts/:id/disable': async (context) => {
-      const { moderation, clock } = context.deps
+      const { data, clock } = context.deps
       const account = accountOf(context)
       const links = context.form.text('links') === '1'
       const command = { accountId: account.id, links, now: clock() }
-      if (!(await moderation.call('disableAccount', command))) {
+      if (!(await data.accounts.disable(command))) {
         return disablePage(context)
       }
       log(context, 'account.disabled', { account })
@@ -70,7 +70,7 @@ export const serviceAccountsPages = signedInPages(
     },
     'POST /app/service/accounts/:id/enable': async (context) => {
       const account = accountOf(context)
-      await context.deps.moderation.call('enableAccount', { accountId: account.id })
+      await context.deps.data.accounts.enable({ accountId: account.id })
       log(context, 'account.enabled', { account })
       return seeOther(`${pathOf(account)}?done=enabled`)
     },
@@ -80,7 +80,7 @@ export const serviceAccountsPages = signedInPages(
 
 async function invite(context: PageContext, plan: Plan): Promise<Response> {
   const { deps, user, form } = context
-  const { accounts, clock, oneTimeLinks, writer } = deps
+  const { accounts, clock, data } = deps
   const now = clock()
   const text = form.text('email')
   const email = text === '' ? undefined : parseEmail(text)
@@ -89,13 +89,13 @@ async function invite(context: PageContext, plan: Plan): Promise<Response> {
   if (email && accounts.findByEmail(email)) {
     throw refuseAt('email', 'This address already has an account.')
   }
-  if (oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
+  if (data.oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
     throw refuseAt('email', `${INVITES_MAX} invitations are pending. Withdraw some first.`)
   }
   const accountId = user.account.id
   const about = { purpose: 'invite', accountId, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
-  if (!(await writer.call('addOneTimeLink', stored))) throw new AppError('sign_in_needed')
+  if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
   logEvent(context, 'invite.created', { plan })
   return accountsPage(context, deps.baseUrl + path)
 }
@@ -106,7 +106,7 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
   const search = (query.search ?? '').trim().slice(0, 254)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
-  const { items, total } = await deps.reader.call('accountOverviews', { search, ...range })
+  const { items, total } = await deps.data.accounts.overviews({ search, ...range })
   const pageOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
   return page(context, {
     title: 'Accounts',
@@ -164,7 +164,7 @@ const inviteForm = (context: PageContext): Html =>
 
 function pendingInvites({ deps, user }: PageContext): Html {
   const now = deps.clock()
-  const pending = deps.oneTimeLinks.listInvites(now)
+  const pending = deps.data.oneTimeLinks.listInvites(now)
   if (pending.length === 0) return html`<p>No pending invitations.</p>`
   const withdrawButton = (link: OneTimeLinkRow) =>
     parts.buttonForm(user, `${PATH}/invites/end`, 'Withdraw', {

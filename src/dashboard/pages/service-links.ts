@@ -27,17 +27,17 @@ export const serviceLinksPages = signedInPages(
     'GET /app/service/links': listPage,
     'GET /app/service/links/:code': linkPage,
     'POST /app/service/links/:code/disable': formAction(linkPage, async (context) => {
-      const { moderation, clock } = context.deps
+      const { data, clock } = context.deps
       const { code } = requireLink(context)
       const reason = parseReason(context.form.text('reason'))
       if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
       // False if the link was deleted meanwhile: it has no page any more.
-      const isDisabled = await moderation.call('disableCode', { code, reason, now: clock() })
+      const isDisabled = await data.moderation.disable({ code, reason, now: clock() })
       return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
     }),
     'POST /app/service/links/:code/enable': async (context) => {
       const { code, link } = requireLink(context)
-      await context.deps.moderation.call('enableCode', { code })
+      await context.deps.data.moderation.enable({ code })
       return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)
     },
   },
@@ -51,9 +51,9 @@ interface FoundLink {
   disabled: DisabledCode | undefined
 }
 
-function findLink({ reads, moderation }: DashboardDeps, code: Code): FoundLink | undefined {
+function findLink({ reads, data }: DashboardDeps, code: Code): FoundLink | undefined {
   const link = reads.findByCode(code)
-  const disabled = moderation.reads.find(code)
+  const disabled = data.moderation.findByCode(code)
   return link || disabled ? { code, link, disabled } : undefined
 }
 
@@ -71,7 +71,7 @@ function listPage(context: PageContext): Response {
   if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
-  const { total, items } = deps.moderation.reads.list(range)
+  const { total, items } = deps.data.moderation.list(range)
   const error = text === '' ? undefined : 'No link has this code or address.'
   return page(context, {
     title: 'Links of all accounts',

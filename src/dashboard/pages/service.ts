@@ -24,12 +24,12 @@ export const servicePages = signedInPages(
       wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
     'POST /app/service/maintenance': formAction(servicePage, async ({ deps, user, form }) => {
       const until = parseUntil(form, deps.clock())
-      await deps.writer.call('saveSetting', maintenanceSetting(until))
+      await deps.data.settings.save(maintenanceSetting(until))
       deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
       return `${PATH}?done=on`
     }),
     'POST /app/service/maintenance/end': async ({ deps, user }) => {
-      await deps.writer.call('saveSetting', maintenanceSetting(undefined))
+      await deps.data.settings.save(maintenanceSetting(undefined))
       deps.log.info('maintenance.off', { account_id: user.account.id })
       return seeOther(`${PATH}?done=off`)
     },

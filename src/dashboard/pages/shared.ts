@@ -114,7 +114,7 @@ async function sharedPage(
   const shared = TOKEN.test(token)
     ? deps.data.sharedPages.findByHash(deps.hasher.hash('shared-page', token))
     : undefined
-  if (!shared || deps.moderation.reads.find(shared.code)) throw new AppError('page_not_found')
+  if (!shared || deps.data.moderation.findByCode(shared.code)) throw new AppError('page_not_found')
   const owner = { linkId: shared.linkId }
   const empty = html`<p>This link has not been followed yet.</p>`
   const chart = await readHits(context, { owner, zone: 'UTC', empty })

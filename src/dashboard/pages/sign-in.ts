@@ -72,7 +72,7 @@ async function sendCode(context: AnonymousContext): Promise<Response> {
   const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
   const { cookies } = await startSession(context, proof, isLong)
   if ('recoveryHash' in factor) {
-    const fields = { left: deps.recoveryCodes.countUnused(accountId) }
+    const fields = { left: deps.data.secondFactors.countUnusedCodes(accountId) }
     deps.security.record('recovery_code.used', origin, { accountId, fields })
   }
   return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])

@@ -38,13 +38,13 @@ async function begin(context: PageContext): Promise<Response> {
   const accountId = user.account.id
   const secret = newTotpSecret(deps.random)
   const command = { accountId, secret: sealSecret(deps, accountId, secret) }
-  if (!(await deps.writer.call('beginTotp', command))) return seeOther(PATH)
+  if (!(await deps.data.secondFactors.begin(command))) return seeOther(PATH)
   return secretPage(context, secret)
 }
 
 /** Turns two-factor sign-in on if the code matches the stored secret. */
 async function confirm(context: PageContext): Promise<Response> {
-  const { hasher, random, clock, writer, sessions } = context.deps
+  const { hasher, random, clock, data, sessions } = context.deps
   const account = requireAccount(context)
   const accountId = account.id
   if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
@@ -57,7 +57,7 @@ async function confirm(context: PageContext): Promise<Response> {
     return secretPage({ ...context, refusal: refuseAt('code', problem) }, secret)
   }
   const codes = newRecoveryCodes(random)
-  const isEnabled = await writer.call('enableTotp', {
+  const isEnabled = await data.secondFactors.enable({
     accountId,
     secret: account.totpSecret,
     step,
@@ -83,7 +83,7 @@ function tryCode<Result>(
 /** Turns two-factor sign-in off. */
 async function disable(context: PageContext): Promise<string> {
   const { deps, form } = context
-  const { clock, writer, recoveryCodes } = deps
+  const { clock, data } = deps
   const done = `${PATH}?done=off`
   if (!hasSecondFactor(requireAccount(context))) return done
   await requireOwnPassword(context)
@@ -91,8 +91,8 @@ async function disable(context: PageContext): Promise<string> {
   const account = requireAccount(context)
   const accountId = account.id
   const factor = tryCode(context, () => findFactor(deps, account, form.text('code'), now))
-  const left = recoveryCodes.countUnused(accountId) - 1
-  if (!factor || !(await writer.call('disableTotp', { accountId, factor, now }))) {
+  const left = data.secondFactors.countUnusedCodes(accountId) - 1
+  if (!factor || !(await data.secondFactors.disable({ accountId, factor, now }))) {
     throw refuseAt('code', 'This code is wrong, too old, or used already.')
   }
   if ('recoveryHash' in factor) logEvent(context, 'recovery_code.used', { left })
@@ -118,7 +118,7 @@ const beginForm = (user: CurrentUser): Html => html`
 function disableForm(context: PageContext): Html {
   const { deps, user } = context
   const { totpEnabledAt, id } = requireAccount(context)
-  const left = deps.recoveryCodes.countUnused(id)
+  const left = deps.data.secondFactors.countUnusedCodes(id)
   return html`
     <p>Two-factor sign-in has been <strong>on</strong> since ${parts.time(totpEnabledAt ?? 0)}.
       ${parts.plural(left, 'recovery code')} of ${RECOVERY_CODES} ${left === 1 ? 'is' : 'are'} left.

@@ -116,12 +116,12 @@ async function renderRows(
   links: readonly Link[],
   search: string,
 ): Promise<Html[]> {
-  const { addresses, clock, moderation, series } = deps
+  const { addresses, clock, data, series } = deps
   const days = await series.ofLinks(
     links.map(({ id }) => id),
     DAYS,
   )
-  const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
+  const reasons = data.moderation.findReasons(links.map(({ code }) => code))
   const aliases = deps.aliases.ofLinks(links.map(({ id }) => id))
   const now = clock()
   return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {

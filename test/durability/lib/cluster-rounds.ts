@@ -10,7 +10,7 @@ import { SeededRandom } from './seeded-random.ts'
  * Calls that a host may append again with the same arguments. A batch of visits has no effect a
  * second time. Every other call of the load has something random in it.
  */
-const REPEATABLE = new Set(['noteKeyUses', 'hashRows', 'addVisits'])
+const REPEATABLE = new Set(['keys.noteUses', 'hashRows', 'visits.add'])
 
 /** Rounds after which there are new data folders: each fault once. */
 const PER_CLUSTER = FAULTS.length

@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { findAccount } from '../../../src/accounts/keys.ts'
 import { openDataFolder } from '../../../src/data-folder.ts'
 import { HitCounts, journalFile, openJournal } from '../../../src/hits/hits.ts'
-import { HitReads } from '../../../src/hits/store.ts'
+import { hitReads } from '../../../src/hits/store.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { secureRandom } from '../../../src/lib/random.ts'
 import { temporaryFolderInMemory } from '../../support/folder.ts'
@@ -141,9 +141,9 @@ export function judge(folder: string, progress: Progress): string[] {
         const deps = { accounts, hasher, clock: Date.now, random: secureRandom, keyUses }
         if (!findAccount(deps, key)) wrong.push(`the key ${key} does not work`)
       }
-      const committed = new HitReads(db).totals().redirects
+      const committed = hitReads(db).totals().redirects
       const journal = openJournal(db, folder, silent, NEW_JOURNAL_ENTRIES)
-      const counted = new HitCounts(new HitReads(db), journal).total()
+      const counted = new HitCounts(hitReads(db), journal).total()
       wrong.push(...judgeHits(committed, counted, progress))
       const links = db
         .query<FoundLink, []>('SELECT code, url, passcode_hash AS hash FROM links')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { migrate } from '../../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../../src/db/open.ts'
 import { journalFile, openJournal } from '../../../src/hits/hits.ts'
-import { hitWrites } from '../../../src/hits/store.ts'
+import { journalCounter } from '../../../src/hits/store.ts'
 import type { HitJournal } from '../../../src/hot/journal.ts'
 import { JournalFile } from '../../../src/hot/journal-file.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -32,14 +32,15 @@ export function openHits(folder: string) {
     ).run(id, `CODE0${id}`)
   }
   const journal = openJournal(db, folder, createLog({ level: 'silent' }), ENTRIES)
-  const writes = hitWrites(db, JournalFile.open(journalFile(folder)))
+  const file = JournalFile.open(journalFile(folder))
+  const count = journalCounter(db, { id: '', journal: file })
   return {
     db,
     journal,
     /** Counts up to 8,192 hits. */
     flush() {
       const end = Math.min(journal.head, journal.tail + RANGE_MAX)
-      inTransaction(db, () => writes.countHits({ end, now: 0 }))
+      inTransaction(db, () => count({ end, now: 0 }))
       journal.release(end)
     },
   }

@@ -1,0 +1,32 @@
+import { localWrite, subject, write } from '../db/subject.ts'
+import { recentHits } from './recent.ts'
+import { seriesScans, seriesWrites } from './series.ts'
+import { sharedHitAdder } from './shared-store.ts'
+import { hitReads, journalCounter } from './store.ts'
+
+/** Counts of hits: of links, of accounts and over time. */
+export const hits = subject({
+  reads: hitReads,
+  scans: seriesScans,
+  writes: {
+    ...seriesWrites,
+
+    /** See `journalCounter`. In a cluster, `hitCalls` replaces it by `add`. */
+    count: write({ since: 1, prepare: journalCounter }),
+
+    /** See `sharedHitAdder`. */
+    add: write({
+      since: 1,
+      prepare: sharedHitAdder,
+      effect: (effects) => effects.hitsAdded(),
+    }),
+
+    /** Hits per minute of the last half hour, from memory. */
+    recent: localWrite({
+      prepare(db) {
+        const recent = recentHits(db)
+        return (query: Parameters<typeof recent.perMinute>[0]) => recent.perMinute(query)
+      },
+    }),
+  },
+})

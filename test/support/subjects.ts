@@ -1,0 +1,56 @@
+import type { Database } from 'bun:sqlite'
+import {
+  type DataOf,
+  openSubjects,
+  type Prepare,
+  type Subject,
+  type Subjects,
+  scanFunctions,
+  type Write,
+  type WriterHost,
+  writeFunctions,
+} from '../../src/db/subject.ts'
+import { functionOf } from '../../src/lib/thread.ts'
+
+type Direct<Of> =
+  Of extends Subject<infer Reads, infer Scans, infer Writes>
+    ? Reads & {
+        [Name in keyof Scans]: Scans[Name] extends Prepare<infer Args, infer Result>
+          ? (args: Args) => Result
+          : never
+      } & {
+        [Name in keyof Writes]: Writes[Name] extends Write<infer Command, infer Result>
+          ? (command: Command) => Result
+          : never
+      }
+    : never
+
+const ALONE: WriterHost = { id: '' }
+
+/**
+ * The operations of a subject as plain functions, on one connection that may write. A write needs a
+ * transaction of the caller, has no effects, and its result stays packed.
+ */
+export function operationsOn<One extends Subjects[string]>(
+  db: Database,
+  one: One,
+  host = ALONE,
+): Direct<One> {
+  const { reads, scans, writes } = one
+  return Object.assign(
+    reads(db) as object,
+    ...Object.entries(scans).map(([name, prepare]) => ({ [name]: prepare(db) })),
+    ...Object.entries(writes).map(([name, declared]) => ({ [name]: declared.prepare(db, host) })),
+  ) as Direct<One>
+}
+
+/** The operations of subjects as the service has them, all on one connection of this thread. */
+export function dataOn<All extends Subjects>(
+  db: Database,
+  subjects: All,
+  host = ALONE,
+): DataOf<All> {
+  const functions = { ...scanFunctions(subjects, db), ...writeFunctions(subjects, db, host) }
+  const call = async (name: string, args: unknown) => functionOf(functions, name)(args)
+  return openSubjects(subjects, { db, callReader: call, callWriter: call, effects: [] })
+}
