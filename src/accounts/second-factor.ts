@@ -67,9 +67,9 @@ export function codeAttempts(
 /** The second factor of one sign-in. */
 export type Factor =
   /** The time step of a code from the app. */
-  | { step: number }
+  | { kind: 'totp'; step: number }
   /** The keyed hash of a recovery code. */
-  | { recoveryHash: Uint8Array }
+  | { kind: 'recovery'; recoveryHash: Uint8Array }
 
 /**
  * The factor that a text stands for: a code from the app that is not used yet, or a recovery code.
@@ -83,11 +83,11 @@ export function findFactor(
 ): Factor | undefined {
   const step =
     totpSecret && findStep(openSecret(hasher, id, totpSecret), text.replace(/\s/g, ''), now)
-  if (step && step > (totpLastStep ?? 0)) return { step }
+  if (step && step > (totpLastStep ?? 0)) return { kind: 'totp', step }
   const code = parseRecoveryCode(text)
   const recoveryHash = code && hasher.hash('recovery-code', code)
   return recoveryHash && data.secondFactors.isUnusedCode(id, recoveryHash)
-    ? { recoveryHash }
+    ? { kind: 'recovery', recoveryHash }
     : undefined
 }
 
@@ -204,7 +204,7 @@ export function factorUser(db: Database) {
      WHERE account_id = ? AND hash = ? AND used_at IS NULL RETURNING id`,
   )
   return (accountId: AccountId, factor: Factor, now: number): boolean =>
-    'step' in factor
+    factor.kind === 'totp'
       ? useStep.get(factor.step, accountId) !== null
       : useRecoveryCode.get(now, accountId, factor.recoveryHash) !== null
 }

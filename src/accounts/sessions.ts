@@ -16,14 +16,16 @@ export const LONG_SESSION_MS = 30 * DAY
 /** Writes of `touch` in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 
-/** What a session is started with. */
-export interface SignInProof {
-  accountId: AccountId
-  /** The stored hash that the password was verified against. */
+/** `passwordHash`: the stored hash that the password was verified against. */
+interface PasswordProof {
   passwordHash: string
-  /** Needed where two-factor sign-in is on. */
-  factor?: Factor
 }
+
+/**
+ * How a person has proved whose account it is. With two-factor sign-in, the password alone is not
+ * enough. The writer thread checks the proof again when it starts the session.
+ */
+export type SignInProof = (PasswordProof & { kind: 'password' }) | (PasswordProof & Factor)
 
 interface SessionsOptions {
   data: DataOf<{ sessions: typeof sessions }>
@@ -55,15 +57,15 @@ export class Sessions {
    * account needs a second factor and none was given or it was used already.
    */
   async start(
-    { accountId, passwordHash, factor }: SignInProof,
+    accountId: AccountId,
+    proof: SignInProof,
     from: { address: string; agent: string; replaces: string | undefined; isLong: boolean },
   ): Promise<{ session: SessionRow; token: string }> {
     const { data, clock, idleMs, maxMs } = this.#options
     const { token, hash } = this.newToken()
     const now = clock()
     const session = await data.sessions.start({
-      passwordHash,
-      factor,
+      proof,
       session: {
         hash,
         accountId,
@@ -186,8 +188,7 @@ const isSession = ({ id, accountId }: SessionKey) =>
 
 interface StartCommand {
   session: NewSession
-  passwordHash: string
-  factor?: Factor | undefined
+  proof: SignInProof
   replaces: Uint8Array | undefined
   startedBefore: number
   seenBefore: number
@@ -197,12 +198,12 @@ interface StartCommand {
 function sessionStarter(db: Database) {
   const orm = drizzle({ client: db })
   const active = db.prepare<
-    Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone' | 'totpEnabledAt'>,
-    [AccountId, string]
+    Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone' | 'totpEnabledAt' | 'passwordHash'>,
+    [AccountId]
   >(
     `SELECT email, plan, is_owner AS isOwner, time_zone AS timeZone,
-       totp_enabled_at AS totpEnabledAt FROM accounts
-     WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
+       totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash FROM accounts
+     WHERE id = ? AND disabled_at IS NULL`,
   )
   const endExpired = db.prepare<null, [number, number, number, Uint8Array | null]>(
     `DELETE FROM sessions WHERE (is_long = 0 AND (created_at <= ?1 OR seen_at <= ?2))
@@ -217,13 +218,15 @@ function sessionStarter(db: Database) {
   const useFactor = factorUser(db)
 
   return (command: StartCommand): SessionRow | undefined => {
-    const { session, passwordHash, factor, replaces } = command
+    const { session, proof, replaces } = command
     const { startedBefore, seenBefore, longBefore } = command
     const { accountId, createdAt, isLong } = session
-    const found = active.get(accountId, passwordHash)
+    const found = active.get(accountId)
     if (!found) return undefined
-    const { totpEnabledAt, ...account } = found
-    if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
+    const { totpEnabledAt, passwordHash, ...account } = found
+    if (passwordHash !== proof.passwordHash) return undefined
+    const isSecondNeeded = totpEnabledAt !== null
+    if (isSecondNeeded && (proof.kind === 'password' || !useFactor(accountId, proof, createdAt))) {
       return undefined
     }
     endExpired.run(startedBefore, seenBefore, longBefore, replaces ?? null)
@@ -269,8 +272,8 @@ export const sessions = subject({
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
      * expired sessions: short ones that were started before `startedBefore` or not used since
      * `seenBefore`, and all that were started before `longBefore`. Undefined, and nothing is
-     * changed, unless `passwordHash` is still the password of an active account and `factor`, where
-     * the account needs one, was not used before.
+     * changed, unless `proof` has the present password of an active account and, where the account
+     * needs it, a second factor that was not used before.
      */
     start: write({ since: 1, prepare: sessionStarter }),
 

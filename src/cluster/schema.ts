@@ -42,9 +42,6 @@ const STEPS = [
      digest TEXT NOT NULL,
      PRIMARY KEY (seq, host)
    );`,
-  // The first release numbers its set of calls 1. Commits before it wrote the same calls with other
-  // numbers.
-  'UPDATE hopcode.log SET version = 1; UPDATE hopcode.hosts SET version = 1;',
 ]
 
 const FORMAT = STEPS.length

@@ -1,15 +1,22 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs'
-import type { Cluster } from '../cluster/cluster.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import { descriptorsMax } from '../lib/descriptors.ts'
 import type { Health } from './health.ts'
+
+/** The part of `Cluster` that the dashboard shows. */
+interface ClusterState {
+  readonly problem: string | undefined
+  readonly state:
+    | { head: number; applied: number; hosts: readonly { isLive: boolean }[] }
+    | undefined
+}
 
 interface VitalsDeps {
   health: Health
   writer: { readonly failing: boolean }
   journal: Pick<HitJournal, 'pending' | 'entries' | 'overflow'>
   databaseFile: string
-  cluster?: Pick<Cluster, 'problem' | 'state'> | undefined
+  cluster?: ClusterState | undefined
 }
 
 export type Vitals = ReturnType<typeof readVitals>
@@ -34,7 +41,7 @@ export function readVitals({ health, writer, journal, databaseFile, cluster }: V
   }
 }
 
-function clusterVitals({ problem, state }: Pick<Cluster, 'problem' | 'state'>) {
+function clusterVitals({ problem, state }: ClusterState) {
   const hosts = state?.hosts ?? []
   return {
     /** Why this host does not follow the log. */

@@ -36,23 +36,23 @@ export const cookieSeconds = (
  */
 export async function startSession(
   { deps, request, origin }: AnonymousContext,
-  proof: SignInProof,
+  { accountId, proof }: { accountId: AccountId; proof: SignInProof },
   isLong = false,
 ): Promise<{ user: CurrentUser; cookies: string[] }> {
   const { cookies, hasher, random, sessions } = deps
-  const { session, token } = await sessions.start(proof, {
+  const { session, token } = await sessions.start(accountId, proof, {
     address: origin.address,
     agent: request.headers.get('user-agent') ?? '',
     replaces: cookies.find('session', request),
     isLong,
   })
   const fields = { long: isLong ? 'yes' : undefined }
-  deps.security.record('session.started', origin, { accountId: session.accountId, fields })
+  deps.security.record('session.started', origin, { accountId, fields })
   return {
     user: currentUserOf(deps, session, { request, origin, token }),
     cookies: [
       cookies.session(token, cookieSeconds(session, session.createdAt)),
-      cookies.known(newDeviceToken(hasher, random, session.accountId)),
+      cookies.known(newDeviceToken(hasher, random, accountId)),
       cookies.end('form'),
     ],
   }

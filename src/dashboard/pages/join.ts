@@ -136,7 +136,8 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
   if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
-  const { cookies, user } = await startSession(context, { accountId, passwordHash })
+  const proof = { kind: 'password', passwordHash } as const
+  const { cookies, user } = await startSession(context, { accountId, proof })
   if (!isNew) return seeOther(next, cookies)
   const main = [firstLinkCard(user), keyCard(deps, key), flow === 'setup' && twoFactorCard]
   return page({ user }, { title: 'Welcome', cookies, main })

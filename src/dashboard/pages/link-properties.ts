@@ -11,11 +11,10 @@ import {
   SETTABLE_PROPERTIES,
   type SettableName,
   type SettableProperty,
-  startsAfterExpiry,
   TAG_MAX,
   TAGS_MAX,
 } from '../../links/property-table.ts'
-import { PropertiesBody } from '../../links/schema.ts'
+import { BAD_TIMES, PropertiesBody } from '../../links/schema.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
 import type { PageContext } from '../auth/guard.ts'
 import { FormRefusal, refuseAt } from '../responses.ts'
@@ -113,19 +112,16 @@ const BAD_ORDER = 'The link must expire after it starts.'
 export async function saveProperties(context: PageContext, link: Link): Promise<void> {
   const { deps, user } = context
   const { body, errors } = readChanges(context)
-  const change = PropertiesBody.parse(body)
-  const stored = deps.properties.propertiesOf(link.id)
-  const { starts_at = stored.starts_at, expires_at = stored.expires_at } = change
-  if (startsAfterExpiry({ starts_at, expires_at })) {
-    errors[change.expires_at === undefined ? 'starts_at' : 'expires_at'] ??= BAD_ORDER
-  }
   if (Object.keys(errors).length > 0) throw new FormRefusal(errors)
   if (Object.keys(body).length === 0) return
+  const change = PropertiesBody.parse(body)
   try {
     await changeProperties(deps, user.account, [link.code], change)
   } catch (error) {
-    if (!(error instanceof AppError && error.code === 'url_blocked')) throw error
-    throw refuseAt('expired_url', error.message)
+    if (!(error instanceof AppError)) throw error
+    if (error.code === 'url_blocked') throw refuseAt('expired_url', error.message)
+    if (error.message !== BAD_TIMES) throw error
+    throw refuseAt(change.expires_at === undefined ? 'starts_at' : 'expires_at', BAD_ORDER)
   }
 }
 

@@ -56,8 +56,8 @@ async function sendPassword(context: AnonymousContext): Promise<Response> {
     throw refuseAt('password', 'This account is disabled. Ask the administrator.')
   }
   if (hasSecondFactor(account)) return askForCode(context.deps, account, { next, isLong })
-  const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
-  const { cookies } = await startSession(context, proof, isLong)
+  const proof = { kind: 'password', passwordHash: account.passwordHash ?? '' } as const
+  const { cookies } = await startSession(context, { accountId: account.id, proof }, isLong)
   return seeOther(next ?? HOME, cookies)
 }
 
@@ -69,9 +69,9 @@ async function sendCode(context: AnonymousContext): Promise<Response> {
   const factor = await checkCode(context, account)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
   const accountId = account.id
-  const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
-  const { cookies } = await startSession(context, proof, isLong)
-  if ('recoveryHash' in factor) {
+  const proof = { passwordHash: account.passwordHash ?? '', ...factor }
+  const { cookies } = await startSession(context, { accountId, proof }, isLong)
+  if (factor.kind === 'recovery') {
     const fields = { left: deps.data.secondFactors.countUnusedCodes(accountId) }
     deps.security.record('recovery_code.used', origin, { accountId, fields })
   }
