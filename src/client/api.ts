@@ -13,9 +13,15 @@ export interface ListOptions extends CallOptions, Query<'listLinks'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
 export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format'> {}
 
-export interface QrOptions extends CallOptions, Omit<Query<'qr'>, 'logo'> {
+export interface QrOptions
+  extends CallOptions,
+    Omit<Query<'qr'>, 'logo' | 'transparent' | 'capitals'> {
   /** The logo of the code's account in the middle. The level is then H. */
   logo?: boolean
+  /** No background. */
+  transparent?: boolean
+  /** The address in capitals, which needs fewer modules. */
+  capitals?: boolean
 }
 
 /** A link as `shorten` and `bulkShorten` return it when they create it. */

@@ -78,6 +78,8 @@ interface RequestOptions extends CallOptions {
   accept?: readonly number[]
 }
 
+const flag = (isSet: boolean | undefined) => (isSet ? 1 : undefined)
+
 /**
  * Every method rejects with `HopcodeError`, `HopcodeNetworkError`, or the reason of its signal.
  * 429, 500, 502, 503, 504 and network errors are retried after 1, 2, 4, 8 and 16 seconds (25 %
@@ -228,11 +230,16 @@ export class Hopcode {
   /** The QR image of a code's short URL. Needs no API key. */
   async qr(
     code: string,
-    { format, size, dark, light, margin, level, logo, caption, ...options }: QrOptions = {},
+    { logo, transparent, capitals, signal, ...query }: QrOptions = {},
   ): Promise<QrImage> {
     const response = await this.#request('GET', `/api/qr/${encodeURIComponent(code)}`, {
-      ...options,
-      query: { format, size, dark, light, margin, level, logo: logo ? 1 : undefined, caption },
+      ...(signal && { signal }),
+      query: {
+        ...query,
+        logo: flag(logo),
+        transparent: flag(transparent),
+        capitals: flag(capitals),
+      },
     })
     const type = response.headers.get('content-type')?.split(';')[0] ?? ''
     return { type, bytes: new Uint8Array(await response.arrayBuffer()) }

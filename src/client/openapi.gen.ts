@@ -378,7 +378,15 @@ export interface Schemas {
     level?: "L" | "M" | "Q" | "H";
     /** @description 1: the logo of the code's account in the middle. The level is then H. */
     logo?: "0" | "1";
-    /** @description A text below the code: 1 for the short URL without its scheme. A PNG becomes higher by it. */
+    /** @description A text below the code in Latin, Greek or Cyrillic letters, on one or two lines: 1 for the short URL without its scheme. A PNG becomes higher by it. */
     caption?: string;
+    /** @description Width of the image on paper in millimetres, with the margin. */
+    mm?: number;
+    /** @description 1: no background. The paper must be lighter than `dark`. */
+    transparent?: "0" | "1";
+    /** @description 1: the address in capital letters, which needs fewer modules. Its path must not have others. */
+    capitals?: "0" | "1";
+    /** @description Adds ?ref= to the address in the code, so that scans are a source of their own in the details of visits. */
+    ref?: string;
   };
 }

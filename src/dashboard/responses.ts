@@ -65,7 +65,9 @@ export function fileResponse(
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | string,
   { name, type }: { name: string; type: string },
 ): Response {
-  const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
+  const plain = name.replace(/[^\w.-]/g, '_')
+  const full = plain === name ? '' : `; filename*=UTF-8''${encodeURIComponent(name)}`
+  const disposition = `attachment; filename="${plain}"${full}`
   const headers = headersOf({ 'content-type': type, 'content-disposition': disposition })
   if (typeof body === 'string') headers.set('content-length', lengthOf(body))
   if (body instanceof Uint8Array) headers.set('content-length', String(body.byteLength))

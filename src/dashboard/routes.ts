@@ -12,8 +12,9 @@ import { importPages } from './pages/import.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
-import { qrPages } from './pages/link-qr.ts'
+import { qrFilePages } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
+import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
@@ -34,7 +35,8 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(bulkPages(deps))
     .use(importPages(deps))
     .use(linkPages(deps))
-    .use(qrPages(deps))
+    .use(qrFilePages(deps))
+    .use(qrSettingsPages(deps))
     .use(accountPages(deps))
     .use(twoFactorPages(deps))
     .use(keyPages(deps))

@@ -1,74 +1,57 @@
-/** The text below a QR code, as dots: both formats draw it like modules, without a font. */
+/** The text below a QR code. */
 
-import { GLYPH_ROWS, glyphOf } from './caption-font.ts'
-import type { Dots } from './dots.ts'
+import { joined, type Outline } from './outline.ts'
+import { type Line, place, setLine } from './typeface.ts'
 
-const LETTER_GAP_DOTS = 1
-const LINE_GAP_DOTS = 2
-/** Space above and below the text. */
-const PADDING_DOTS = 3
+/** Largest type, in parts of the width. Shorter texts do not become larger than that. */
+const SIZE_MAX = 1 / 8
+/** Type that is smaller on one line continues on a second one. */
+const ONE_LINE_SIZE_MIN = 1 / 13
+/** Between baselines, in em. */
+const LINE_HEIGHT_EM = 1.3
+/** Below the last baseline, for descenders, in em. */
+const DESCENT_EM = 0.25
 
-interface CaptionSpace {
-  /** Width in the unit of the drawing: pixels, or parts of a module. */
-  width: number
-  /** Size of a dot in that unit: the largest from `dotMin` to `dotMax` at which the text fits. */
-  dotMin: number
-  dotMax: number
-}
+/** Between a code and its caption: the quiet zone that the standard asks for. */
+export const CAPTION_GAP_MODULES = 4
 
 export interface Caption {
-  /** Lines of text with the space around them, at most `width` wide. */
-  dots: Dots
-  /** Size of a dot. */
-  scale: number
+  /** From the top of the highest letter to the descenders of the last line. */
+  height: number
+  /** The letters with the top left of the text at `x`, `y`. */
+  outlineAt: (x: number, y: number) => Outline
 }
 
-/** `text`: printable ASCII. Text too long for one line of the smallest dots is wrapped. */
-export function layOutCaption(text: string, { width, dotMin, dotMax }: CaptionSpace): Caption {
-  const fitting = Math.floor(width / widthOf(text))
-  const scale = Math.max(dotMin, Math.min(dotMax, fitting))
-  const columns = Math.floor(width / scale)
-  return { dots: drawLines(wrap(text, columns), columns), scale }
+/** Centered on one line or two, as large as it fits into `width`, whose unit the result has. */
+export function layOutCaption(text: string, width: number): Caption {
+  const whole = [setLine(text)]
+  const isLong = width / widestOf(whole) < ONE_LINE_SIZE_MIN * width
+  const lines = isLong ? balanced(text) : whole
+  const size = Math.min(SIZE_MAX * width, width / widestOf(lines))
+  const first = (lines[0]?.top ?? 0) * size
+  const below = (lines.length - 1) * LINE_HEIGHT_EM + DESCENT_EM
+  const outlineAt = (x: number, y: number) =>
+    joined(
+      lines.map((line, at) => {
+        const baseline = y + first + at * LINE_HEIGHT_EM * size
+        return place(line, { x: x + (width - line.width * size) / 2, y: baseline, size })
+      }),
+    )
+  return { height: first + below * size, outlineAt }
 }
 
-/** Dots of a text on one line. */
-function widthOf(text: string): number {
-  let width = -LETTER_GAP_DOTS
-  for (const character of text) width += glyphOf(character).length + LETTER_GAP_DOTS
-  return width
-}
+const widestOf = (lines: readonly Line[]): number => Math.max(...lines.map(({ width }) => width))
 
-/** Lines of at most `columns` dots, broken at a space if there is one. */
-function wrap(text: string, columns: number): string[] {
-  const lines: string[] = []
-  let rest = text
-  while (widthOf(rest) > columns) {
-    let end = 1
-    while (widthOf(rest.slice(0, end + 1)) <= columns) end++
-    const space = rest.lastIndexOf(' ', end)
-    if (space > 0) end = space
-    lines.push(rest.slice(0, end).trim())
-    rest = rest.slice(end).trim()
-  }
-  return [...lines, rest]
-}
-
-function drawLines(lines: readonly string[], width: number): Dots {
-  const lineHeight = GLYPH_ROWS + LINE_GAP_DOTS
-  const height = lines.length * lineHeight - LINE_GAP_DOTS + 2 * PADDING_DOTS
-  const data = new Uint8Array(width * height)
-  for (const [index, line] of lines.entries()) {
-    const top = PADDING_DOTS + index * lineHeight
-    let x = Math.floor((width - widthOf(line)) / 2)
-    for (const character of line) {
-      for (const column of glyphOf(character)) {
-        for (let row = 0; row < GLYPH_ROWS; row++) {
-          data[(top + row) * width + x] = (column >> row) & 1
-        }
-        x++
-      }
-      x += LETTER_GAP_DOTS
-    }
-  }
-  return { width, height, data }
+/** The two lines that are nearest to each other in width: broken at a space, else after a sign. */
+function balanced(text: string): Line[] {
+  const breaks = [/ /g, /(?<=[-/._~?=&])/g, /(?=\P{Mn})/gu]
+    .map((pattern) => [...text.matchAll(pattern)].map(({ index }) => index))
+    .map((indexes) => indexes.filter((index) => index > 0 && index < text.length))
+    .find((indexes) => indexes.length > 0)
+  const pairs = (breaks ?? []).map((at) => [
+    setLine(text.slice(0, at).trim()),
+    setLine(text.slice(at).trim()),
+  ])
+  const [first = [setLine(text)], ...others] = pairs
+  return others.reduce((best, pair) => (widestOf(pair) < widestOf(best) ? pair : best), first)
 }

@@ -10,8 +10,9 @@ import type { Owner } from '../limits/shared-budget.ts'
 import type { Addressed, PublicUrls } from '../links/link.ts'
 import type { LinkReads } from '../links/read.ts'
 import type { CodeImages } from '../links/writer.ts'
+import { contentOf } from './content.ts'
 import { QrFiles } from './files.ts'
-import type { QrOptions } from './options.ts'
+import { type QrOptions, sizeProblem } from './options.ts'
 import type { CheckedLogo, ReadabilityChecks, Trial } from './readability.ts'
 import type { RenderCommand, Renderer } from './renderer.ts'
 import type { qrSettings } from './store.ts'
@@ -111,17 +112,17 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * Images with a logo are rendered one after the other, those of each `client` in turn. `text`:
-   * another address of the link. Throws AppError: 400 if the image is too small for its modules, or
-   * if the account of the code has no logo.
+   * Images with a logo are rendered one after the other, those of each `client` in turn. `address`:
+   * another one of the link. Throws AppError: 400 if the image is too small for its modules, if the
+   * account of the code has no logo, or if the address cannot be in capitals.
    */
   async render(
     link: Addressed,
     options: QrOptions,
     client: Owner,
-    text = this.#options.addresses.short(link),
+    address?: string,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const command = { ...this.#command(link, options), text }
+    const command = this.#command(link, options, address)
     const render = () => this.#render(command, false)
     return options.logo ? this.#logoImages.run(client, render) : render()
   }
@@ -195,9 +196,10 @@ export class QrImages implements CodeImages {
     return { code: link.code, text: this.#options.addresses.short(link) }
   }
 
-  #command(link: Addressed, options: QrOptions): RenderCommand {
+  #command(link: Addressed, options: QrOptions, given?: string): RenderCommand {
     const { addresses, reads, data } = this.#options
-    const command = { text: addresses.short(link), options }
+    const address = given ?? addresses.short(link)
+    const command = { text: contentOf(address, options), address, options }
     if (!options.logo) return command
     const account = reads.findByCode(link.code)?.accountId
     const logo = account === undefined ? undefined : data.qrSettings.findLogo(account)
@@ -208,8 +210,7 @@ export class QrImages implements CodeImages {
   async #render(command: RenderCommand, background: boolean): Promise<Uint8Array<ArrayBuffer>> {
     const rendered = await this.#options.renderer.call('render', command, { background })
     if ('image' in rendered) return rendered.image
-    const message = `Invalid size: must be at least ${rendered.sizeMin} for these options`
-    throw new AppError('invalid_value', message)
+    throw new AppError('invalid_value', sizeProblem(rendered.sizeMin))
   }
 
   async #renderWaiting(): Promise<void> {

@@ -30,7 +30,7 @@ const accepted = [
   { query: 'size=2048', options: { size: 2048 } },
   { query: 'dark=%23000000', options: { dark: '#000000' } },
   { query: 'dark=a1B2c3', options: { dark: '#a1b2c3' } },
-  { query: 'dark=%23FfF', options: { dark: '#ffffff' } },
+  { query: 'dark=%23F0a', options: { dark: '#ff00aa' } },
   { query: 'light=1a9', options: { light: '#11aa99' } },
   { query: 'light=ABCDEF', options: { light: '#abcdef' } },
   { query: 'margin=0', options: { margin: 0 } },
@@ -43,6 +43,15 @@ const accepted = [
   { query: 'caption=', options: {} },
   { query: 'caption=+Scan+me!+', options: { caption: 'Scan me!' } },
   { query: `caption=${'~'.repeat(40)}`, options: { caption: '~'.repeat(40) } },
+  { query: 'caption=Grüße', options: { caption: 'Grüße' } },
+  { query: 'caption=Cafe\u0301', options: { caption: 'Café' } },
+  { query: 'caption=Σαρώστε με', options: { caption: 'Σαρώστε με' } },
+  { query: 'caption=Меню «дня»', options: { caption: 'Меню «дня»' } },
+  { query: 'caption=Quét mã để đặt món', options: { caption: 'Quét mã để đặt món' } },
+  { query: 'mm=20', options: { mm: 20 } },
+  { query: 'mm=37.5', options: { mm: 37.5 } },
+  { query: 'transparent=0', options: {} },
+  { query: 'transparent=1', options: { transparent: true } },
 ] as const
 
 test.each(accepted)('the query $query is accepted', ({ query, options }) => {
@@ -57,7 +66,9 @@ const MESSAGES = {
   margin: 'Invalid margin: must be an integer between 0 and 16',
   level: 'Invalid level: must be L, M, Q or H',
   logo: 'Invalid logo: must be 0 or 1',
-  caption: 'Invalid caption: must be 1 or at most 40 printable ASCII characters',
+  caption: 'Invalid caption: must be 1 or a text of at most 40 characters',
+  mm: 'Invalid mm: must be a number of millimetres between 5 and 900',
+  transparent: 'Invalid transparent: must be 0 or 1',
 }
 
 const badSizes = [
@@ -111,13 +122,17 @@ const badFormats = ['', 'PNG', 'Svg', 'jpg', 'png ', 'image/png', 'toString']
 const badMargins = ['', '17', '-1', '4.0', '04', '1e1', ' 4', '٤', 'wide', '100']
 const badLevels = ['', 'm', 'X', 'LM', 'toString']
 const badLogos = ['', '2', 'true', 'https://example.com/logo.png']
-const badCaptions = ['~'.repeat(41), 'Grüße', 'two\nlines', '\u0000', '😀']
+const badCaptions = ['~'.repeat(41), 'ü'.repeat(41)]
+const badMillimetres = ['', '4', '901', '20.55', '-20', '2e1', '20mm', ' 20', '020.', '١٢']
+const badFlags = ['', '2', 'true']
 
 const refusals = [
   ...badMargins.map((value) => ({ name: 'margin' as const, value })),
   ...badLevels.map((value) => ({ name: 'level' as const, value })),
   ...badLogos.map((value) => ({ name: 'logo' as const, value })),
   ...badCaptions.map((value) => ({ name: 'caption' as const, value })),
+  ...badMillimetres.map((value) => ({ name: 'mm' as const, value })),
+  ...badFlags.map((value) => ({ name: 'transparent' as const, value })),
   ...badSizes.map((value) => ({ name: 'size' as const, value })),
   ...badFormats.map((value) => ({ name: 'format' as const, value })),
   ...badColors.flatMap((value) => [
@@ -132,6 +147,44 @@ test.each(refusals)('the query $query is refused with a message of its own', ({ 
     code: 'invalid_value',
     status: 400,
     message: MESSAGES[name],
+  })
+})
+
+const undrawable = [
+  { caption: 'メニュー', character: '"メ"' },
+  { caption: 'Menu 😀', character: '"😀"' },
+  { caption: 'قائمة', character: '"ق"' },
+  { caption: 'תפריט', character: '"ת"' },
+  { caption: 'เมนู', character: '"เ"' },
+  { caption: 'two\nlines', character: 'a control character' },
+  { caption: '\u0000', character: 'a control character' },
+  { caption: 'a\u202eb', character: 'a control character' },
+  { caption: '\ud800', character: 'a control character' },
+]
+
+test.each(undrawable)('the caption $caption is refused, and names $character', (row) => {
+  const { caption, character } = row
+  expect(refusalOf({ caption }).message).toBe(
+    `Invalid caption: must be in Latin, Greek or Cyrillic letters, without ${character}`,
+  )
+})
+
+const unreadable = [
+  { dark: '#fafafa', light: '#ffffff' },
+  { dark: '#ffffff', light: '#ffffff' },
+  { dark: '#ffffff', light: '#000000' },
+  { dark: '#1a2e4f', light: '#000000' },
+  { dark: '#777777', light: '#888888' },
+  { dark: '#ffee00', light: '#ffffff' },
+  { dark: '#ffee00', transparent: '1', light: '#ffffff' },
+  { dark: '#eeeeee', transparent: '1', light: '#ffffff', format: 'svg' },
+]
+
+test.each(unreadable)('readers cannot tell $dark from $light: refused', (query) => {
+  expect(refusalOf(query)).toMatchObject({
+    status: 400,
+    message:
+      'Invalid dark: must be much darker than the background, or readers cannot read the code',
   })
 })
 
@@ -173,7 +226,7 @@ test('OpenAPI describes the size as an integer with its bounds, and every defaul
 })
 
 test('a color that did not come through parseQrOptions is checked before it reaches an image', () => {
-  for (const { dark, light } of [DEFAULTS, parseQrOptions({ dark: 'ABC', light: '012def' })]) {
+  for (const { dark, light } of [DEFAULTS, parseQrOptions({ dark: '012def', light: 'ABC' })]) {
     expect(() => checkColor(dark)).not.toThrow()
     expect(() => checkColor(light)).not.toThrow()
   }

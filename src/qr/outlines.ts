@@ -1,27 +1,32 @@
-import type { Dots } from './dots.ts'
+/** The modules of a QR code in rows from the top left: 1 is dark, 0 is light. */
+export interface QrMatrix {
+  /** Modules on one side. */
+  readonly size: number
+  readonly data: Uint8Array
+}
 
 /**
- * SVG path data of every outline of the dots, one unit per dot: around dark areas and around the
- * holes in them. `offset`: where the first dot is, on both axes.
+ * SVG path data of every outline of the modules, one unit per module: around dark areas and around
+ * the holes in them. `offset`: where the first module is, on both axes.
  */
-export function outlines({ width, height, data }: Dots, offset: number): string {
+export function outlines({ size, data }: QrMatrix, offset: number): string {
   const isDark = (x: number, y: number) =>
-    x >= 0 && x < width && y >= 0 && y < height && data[y * width + x] === 1
-  /** The dots whose top edge is part of the path. */
-  const walked = new Uint8Array(width * height)
+    x >= 0 && x < size && y >= 0 && y < size && data[y * size + x] === 1
+  /** The modules whose top edge is part of the path. */
+  const walked = new Uint8Array(size * size)
 
-  /** The steps of one outline from the top left of a dot, with the dark area on the right. */
+  /** One outline from the top left of a module, with the dark area on the right. */
   const outline = (startX: number, startY: number): string => {
     const steps: string[] = []
     let [x, y, dx, dy] = [startX, startY, 1, 0]
     do {
       let [length, isRightDark, isLeftDark] = [0, true, false]
       while (isRightDark && !isLeftDark) {
-        if (dx === 1) walked[y * width + x] = 1
+        if (dx === 1) walked[y * size + x] = 1
         x += dx
         y += dy
         length++
-        // The two dots ahead of this corner, in the heading (dx, dy) with (-dy, dx) on its right.
+        // The two modules ahead of this corner; the heading is (dx, dy), its right (-dy, dx).
         isRightDark = isDark(x + (dx - dy - 1) / 2, y + (dy + dx - 1) / 2)
         isLeftDark = isDark(x + (dx + dy - 1) / 2, y + (dy - dx - 1) / 2)
       }
@@ -38,11 +43,11 @@ export function outlines({ width, height, data }: Dots, offset: number): string 
   }
 
   let path = ''
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      // Every outline runs rightwards along the top edge of some dot.
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) {
+      // Every outline runs rightwards along the top edge of some module.
       const isTop = isDark(x, y) && !isDark(x, y - 1)
-      if (isTop && walked[y * width + x] === 0) {
+      if (isTop && walked[y * size + x] === 0) {
         path += `M${x + offset} ${y + offset}${outline(x, y)}z`
       }
     }

@@ -1,20 +1,24 @@
 /**
- * PNG images of QR codes (RFC 2083): one bit per pixel and a palette of two colors; with a logo, 24
- * bits per pixel.
+ * PNG images of QR codes (RFC 2083): one bit per pixel and a palette of two colors; with a caption,
+ * four bits and sixteen shades, or two and four; with a logo, 24 bits, or 32 without a background.
  */
 
 import { crc32, deflateSync } from 'node:zlib'
-import { layOutCaption } from './caption.ts'
-import type { Dots, QrMatrix } from './dots.ts'
+import { CAPTION_GAP_MODULES, layOutCaption } from './caption.ts'
 import { type Bitmap, blend, fitInto, logoSpan } from './logo.ts'
 import { checkColor, type QrOptions } from './options.ts'
+import type { QrMatrix } from './outlines.ts'
+import { fillOutline, type Shades } from './raster.ts'
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
 /**
  * The best compression level at 2048 pixels: 1 writes 4 times the bytes, 7 takes 2.3 times as long.
  */
 const PALETTE = { bitDepth: 1, colorType: 3, level: 6 }
+/** Bits of smooth letters: four shades are enough where their pixels are small. */
+const shadeBits = (size: number) => (size > 1024 ? 2 : 4)
 const RGB = { bitDepth: 8, colorType: 2, level: 3 }
+const RGBA = { bitDepth: 8, colorType: 6, level: 3 }
 
 /** The image is too small. `sizeMin`: pixels that it needs, one for each module. */
 export class SizeError extends RangeError {
@@ -26,7 +30,8 @@ export class SizeError extends RangeError {
   }
 }
 
-interface PngOptions extends Pick<QrOptions, 'size' | 'dark' | 'light' | 'margin' | 'caption'> {
+interface PngOptions
+  extends Pick<QrOptions, 'size' | 'dark' | 'light' | 'margin' | 'caption' | 'transparent' | 'mm'> {
   /** Drawn in the middle, whose modules are light. */
   logo?: Bitmap | undefined
 }
@@ -39,32 +44,53 @@ interface PngOptions extends Pick<QrOptions, 'size' | 'dark' | 'light' | 'margin
  * RangeError if a color is malformed.
  */
 export function encodePng(matrix: QrMatrix, options: PngOptions): Uint8Array<ArrayBuffer> {
-  const { size, margin, caption: text, logo } = options
+  const { size, margin, caption: text, logo, transparent } = options
   const modules = matrix.size + 2 * margin
   const scale = Math.floor(size / modules)
   if (!Number.isInteger(size) || scale < 1) {
     throw new SizeError(size, modules)
   }
-  const caption = text === '' ? undefined : layOutCaption(text, captionSpace(size, scale))
-  const height = size + (caption ? caption.dots.height * caption.scale : 0)
   const codeSize = matrix.size * scale
   const offset = offsetOf(size, { codeSize, scale, margin })
-  const colors = { dark: rgb(options.dark), light: rgb(options.light) }
-  const rows = lightRows(size, height)
-  const code = { width: matrix.size, height: matrix.size, data: matrix.data }
-  draw(rows, code, { left: offset, top: offset, scale })
-  if (caption) {
-    const left = Math.floor((size - caption.dots.width * caption.scale) / 2)
-    draw(rows, caption.dots, { left, top: size, scale: caption.scale })
+  const caption = text === '' ? undefined : drawCaption(text, codeSize)
+  const gap = CAPTION_GAP_MODULES * scale
+  const colors = { dark: rgb(options.dark), light: rgb(options.light), transparent }
+  const rows = lightRows(size, size + (caption ? gap + caption.height : 0))
+  draw(rows, matrix, { left: offset, top: offset, scale })
+  const place = { left: offset, top: offset + codeSize + gap }
+  const physical = physicalSize(options)
+  if (!logo && !caption) return png(rows, PALETTE, ...physical, ...palette(colors, 2))
+  if (!logo) {
+    const bitDepth = shadeBits(size)
+    const shaded = inShades(rows, bitDepth)
+    if (caption) addShades(shaded, caption, { ...place, bits: bitDepth })
+    const chunks = [...physical, ...palette(colors, 1 << bitDepth)]
+    return png(shaded, { bitDepth, colorType: 3, level: 6 }, ...chunks)
   }
-  if (!logo) return png(rows, PALETTE, chunk('PLTE', Buffer.of(...colors.light, ...colors.dark)))
   const colored = inColor(rows, colors)
+  if (caption) blendShades(colored, caption, { ...place, colors })
   // Half a module of light around the logo.
   const side = (logoSpan(matrix.size) - 1) * scale
   const fitted = fitInto(logo, side)
-  blend(fitted, colors.light)
+  if (!transparent) blend(fitted, colors.light)
   drawBitmap(colored, fitted, offset + codeSize / 2)
-  return png(colored, RGB)
+  return png(colored, transparent ? RGBA : RGB, ...physical)
+}
+
+function drawCaption(text: string, width: number): Shades {
+  const { outlineAt, height } = layOutCaption(text, width)
+  return fillOutline(outlineAt(0, 0), width, Math.ceil(height))
+}
+
+/** The size on paper, in pixels per metre, for `mm`. */
+function physicalSize({ size, mm }: Pick<PngOptions, 'size' | 'mm'>): Buffer[] {
+  if (mm === undefined) return []
+  const data = Buffer.alloc(9)
+  const perMetre = Math.round((size * 1000) / mm)
+  data.writeUInt32BE(perMetre, 0)
+  data.writeUInt32BE(perMetre, 4)
+  data[8] = 1
+  return [chunk('pHYs', data)]
 }
 
 /**
@@ -79,13 +105,6 @@ function offsetOf(
   return scale === 1 && offset % 2 === 0 && offset > margin ? offset - 1 : offset
 }
 
-/** Dots of a half to a quarter of a module, at least one pixel. */
-const captionSpace = (width: number, scale: number) => ({
-  width,
-  dotMin: Math.max(1, Math.floor(scale / 4)),
-  dotMax: Math.max(1, Math.floor(scale / 2)),
-})
-
 /**
  * Every pixel row, preceded by its filter byte. The filter is always None: rows repeat `scale`
  * times, and deflate copies a whole row faster and in fewer bytes than it encodes the zeros of
@@ -97,6 +116,13 @@ interface Rows {
   readonly bytes: Uint8Array
   /** Bytes of a row with its filter byte. */
   readonly stride: number
+}
+
+interface Colors {
+  dark: Rgb
+  light: Rgb
+  /** The light color is then not drawn. */
+  transparent?: boolean | undefined
 }
 
 /** One bit per pixel: 1 is dark. */
@@ -112,15 +138,12 @@ interface Place {
   scale: number
 }
 
-function draw(
-  { bytes, stride }: Rows,
-  { width, height, data }: Dots,
-  { left, top, scale }: Place,
-): void {
-  for (let row = 0; row < height; row++) {
+function draw({ bytes, stride }: Rows, { size, data }: QrMatrix, place: Place): void {
+  const { left, top, scale } = place
+  for (let row = 0; row < size; row++) {
     const start = (top + row * scale) * stride
-    for (let column = 0; column < width; column++) {
-      if (!data[row * width + column]) continue
+    for (let column = 0; column < size; column++) {
+      if (!data[row * size + column]) continue
       const from = left + column * scale
       for (let x = from; x < from + scale; x++) {
         const at = start + 1 + (x >> 3)
@@ -135,10 +158,82 @@ function draw(
 
 type Rgb = readonly [red: number, green: number, blue: number]
 
-/** The same rows with three bytes per pixel. */
-function inColor(from: Rows, { dark, light }: { dark: Rgb; light: Rgb }): Rows {
+/** The chunks of a palette from light to dark in equal steps. */
+function palette({ dark, light, transparent }: Colors, count: number): Buffer[] {
+  const shares = Array.from({ length: count }, (_, shade) => shade / (count - 1))
+  if (transparent) {
+    const colors = shares.flatMap(() => [...dark])
+    const alphas = shares.map((share) => Math.round(255 * share))
+    return [chunk('PLTE', Buffer.from(colors)), chunk('tRNS', Buffer.from(alphas))]
+  }
+  return [chunk('PLTE', Buffer.from(shares.flatMap((share) => mix(light, dark, share))))]
+}
+
+const mix = (from: Rgb, to: Rgb, share: number): number[] =>
+  from.map((value, channel) => Math.round(value + ((to[channel] ?? 0) - value) * share))
+
+/** For each byte of eight pixels, the `bits` bytes that say the same in shades. */
+function shadeTable(bits: number): Uint8Array {
+  const pixelsPerByte = 8 / bits
+  const dark = (1 << bits) - 1
+  return Uint8Array.from({ length: 256 * bits }, (_, at) => {
+    const first = (at % bits) * pixelsPerByte
+    let byte = 0
+    for (let pixel = first; pixel < first + pixelsPerByte; pixel++) {
+      byte = (byte << bits) | ((Math.floor(at / bits) >> (7 - pixel)) & 1 ? dark : 0)
+    }
+    return byte
+  })
+}
+
+const SHADE_TABLES: Readonly<Record<number, Uint8Array>> = { 2: shadeTable(2), 4: shadeTable(4) }
+
+/** The same rows with 2 or 4 bits per pixel. */
+function inShades({ width, height, bytes: from, stride: fromStride }: Rows, bits: number): Rows {
+  const table = SHADE_TABLES[bits] ?? shadeTable(bits)
+  const stride = 1 + Math.ceil((width * bits) / 8)
+  const bytes = new Uint8Array(stride * height)
+  let before: Uint8Array | undefined
+  for (let y = 0; y < height; y++) {
+    const row = from.subarray(y * fromStride, (y + 1) * fromStride)
+    const start = y * stride
+    if (before && Buffer.compare(row, before) === 0) {
+      bytes.copyWithin(start, start - stride, start)
+      continue
+    }
+    before = row
+    for (let x = 0; x < stride - 1; x++) {
+      const eight = row[1 + Math.floor(x / bits)] ?? 0
+      bytes[start + 1 + x] = table[bits * eight + (x % bits)] ?? 0
+    }
+  }
+  return { width, height, stride, bytes }
+}
+
+/** Draws on light pixels of `inShades`. */
+function addShades(
+  { bytes, stride }: Rows,
+  shades: Shades,
+  { left, top, bits }: Omit<Place, 'scale'> & { bits: number },
+): void {
+  for (let y = 0; y < shades.height; y++) {
+    const start = (top + y) * stride + 1
+    for (let x = 0; x < shades.width; x++) {
+      const shade = (shades.data[y * shades.width + x] ?? 0) >> (8 - bits)
+      if (shade === 0) continue
+      const bit = (left + x) * bits
+      const at = start + (bit >> 3)
+      bytes[at] = (bytes[at] ?? 0) | (shade << (8 - bits - (bit & 7)))
+    }
+  }
+}
+
+/** The same rows with three bytes per pixel, or with red, green, blue and alpha. */
+function inColor(from: Rows, { dark, light, transparent }: Colors): Rows {
   const { width, height } = from
-  const stride = 1 + 3 * width
+  const darkPixel = transparent ? [...dark, 255] : dark
+  const lightPixel = transparent ? [...dark, 0] : light
+  const stride = 1 + darkPixel.length * width
   const bytes = new Uint8Array(stride * height)
   let before: Uint8Array | undefined
   for (let y = 0; y < height; y++) {
@@ -152,25 +247,42 @@ function inColor(from: Rows, { dark, light }: { dark: Rgb; light: Rgb }): Rows {
     at++
     for (let x = 0; x < width; x++) {
       const isDark = ((row[1 + (x >> 3)] ?? 0) & (0x80 >> (x & 7))) !== 0
-      const color = isDark ? dark : light
-      bytes[at++] = color[0]
-      bytes[at++] = color[1]
-      bytes[at++] = color[2]
+      for (const value of isDark ? darkPixel : lightPixel) bytes[at++] = value
     }
   }
   return { width, height, stride, bytes }
 }
 
+/** Draws on light pixels of `inColor`. */
+function blendShades(
+  { bytes, stride }: Rows,
+  shades: Shades,
+  { left, top, colors }: Omit<Place, 'scale'> & { colors: Colors },
+): void {
+  const { dark, light, transparent } = colors
+  const channels = transparent ? 4 : 3
+  for (let y = 0; y < shades.height; y++) {
+    for (let x = 0; x < shades.width; x++) {
+      const shade = shades.data[y * shades.width + x] ?? 0
+      const at = (top + y) * stride + 1 + channels * (left + x)
+      if (shade === 0) continue
+      if (transparent) bytes[at + 3] = shade
+      else bytes.set(mix(light, dark, shade / 255), at)
+    }
+  }
+}
+
 /** `middle`: the pixel on both axes around which it is drawn. */
-function drawBitmap({ bytes, stride }: Rows, bitmap: Bitmap, middle: number): void {
+function drawBitmap({ bytes, stride, width }: Rows, bitmap: Bitmap, middle: number): void {
+  const channels = (stride - 1) / width
   const left = Math.round(middle - bitmap.width / 2)
   const top = Math.round(middle - bitmap.height / 2)
   for (let y = 0; y < bitmap.height; y++) {
-    let at = (top + y) * stride + 1 + 3 * left
+    let at = (top + y) * stride + 1 + channels * left
     const start = 4 * y * bitmap.width
     for (let from = start; from < start + 4 * bitmap.width; from += 4) {
-      bytes.set(bitmap.data.subarray(from, from + 3), at)
-      at += 3
+      bytes.set(bitmap.data.subarray(from, from + channels), at)
+      at += channels
     }
   }
 }
@@ -184,7 +296,7 @@ function rgb(color: string): Rgb {
 function png(
   { width, height, bytes }: Rows,
   { bitDepth, colorType, level }: typeof PALETTE,
-  ...palette: Buffer[]
+  ...chunks: Buffer[]
 ): Uint8Array<ArrayBuffer> {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
@@ -193,7 +305,7 @@ function png(
   return Buffer.concat([
     SIGNATURE,
     chunk('IHDR', header),
-    ...palette,
+    ...chunks,
     chunk('IDAT', deflateSync(bytes, { level })),
     chunk('IEND', Buffer.alloc(0)),
   ])

@@ -45,7 +45,7 @@ const colors = [
   { dark: '#aa0000', light: '#ffffee' },
   { dark: '#1a2e4f', light: '#99ffcc' },
   { dark: '#004400', light: '#aabbcc' },
-  { dark: '#ffffff', light: '#000000' },
+  { dark: '#777777', light: '#ffffff' },
 ]
 
 test.each(colors)(

@@ -31,6 +31,8 @@ export interface StoredLogo {
 
 export interface RenderCommand {
   text: string
+  /** For people, if it is another one. */
+  address?: string
   options: QrOptions
   /** For `options.logo`. */
   logo?: StoredLogo | undefined
@@ -66,9 +68,9 @@ export function renderer({ dir }: RendererSettings) {
   }
 
   return {
-    render({ text, options, logo }: RenderCommand): Rendered {
+    render({ text, address, options, logo }: RenderCommand): Rendered {
       try {
-        return { image: renderQr(text, options, logo && decoded(logo)) }
+        return { image: renderQr(text, options, logo && decoded(logo), address) }
       } catch (error) {
         if (error instanceof SizeError) return { sizeMin: error.sizeMin }
         throw error

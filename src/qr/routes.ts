@@ -39,7 +39,7 @@ const IMAGE_CACHING = 'public, max-age=86400, immutable'
 /** The logo may change. */
 const LOGO_CACHING = 'public, max-age=3600'
 const CACHED = { 'Cache-Control': 'How long the response may be cached.' }
-const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
+const TYPES = { png: 'image/png', svg: 'image/svg+xml', pdf: 'application/pdf' } as const
 
 export const qrApiRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.api', prefix: '/api' })
@@ -69,7 +69,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
           answers: {
             200: {
               description: 'The image.',
-              binary: Object.values(TYPES),
+              binary: [TYPES.png, TYPES.svg],
               headers: CACHED,
             },
           },

@@ -2,7 +2,7 @@
 
 import type { AccountId } from '../accounts/store.ts'
 import { subject, write } from '../db/subject.ts'
-import { parseQrOptions, type QrOptions } from './options.ts'
+import { parseStoredOptions, type QrOptions } from './options.ts'
 import type { StoredLogo } from './renderer.ts'
 
 export const PRESETS_MAX = 20
@@ -45,7 +45,7 @@ export const qrSettings = subject({
         presets.all(accountId).map(({ id, name, options }) => ({
           id,
           name,
-          options: parseQrOptions(Object.fromEntries(new URLSearchParams(options))),
+          options: parseStoredOptions(Object.fromEntries(new URLSearchParams(options))),
         })),
     }
   },

@@ -91,8 +91,13 @@ test('the preview of the QR code follows the colors, and is downloaded and copie
   await page.reload()
   await page.getByLabel('Background').fill('#223355')
   await page.clock.runFor(1000)
-  await page.getByText('The two colors are too similar').waitFor()
-  expect(await page.locator('.printed img').getAttribute('src')).toContain('light=%23223355')
+  await page.locator('#qr-error-dark').getByText('Must be much darker').waitFor()
+  expect(await page.locator('.printed').count()).toBe(0)
+  await page.getByLabel('Background').fill('#ddeeff')
+  await page.clock.runFor(1000)
+  await page.locator('.printed').waitFor()
+  expect(await page.locator('.printed img').getAttribute('src')).toContain('light=%23ddeeff')
+  expect(await page.locator('#qr-error-dark').textContent()).toBe('')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Download PNG' }).click(),

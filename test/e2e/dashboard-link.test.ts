@@ -230,16 +230,16 @@ test('colors that cameras may not tell apart get a warning, and the preview has 
   const free = await freeWithLink(app)
   const see = (query: string) => free.get(`${pathOf('SPRING26')}/qr${query}`)
   expect((await see('')).text).not.toContain('cameras')
-  expect((await see('?dark=%23888888&light=%23aaaaaa')).text).toContain('too similar')
-  expect((await see('?dark=%23ffffff&light=%23000000')).text).toContain(
-    'lighter than the background',
-  )
+  expect((await see('?dark=%23666666&light=%23aaaaaa')).text).toContain('some cameras may fail')
+  for (const query of ['?dark=%23ffffff&light=%23000000', '?dark=%23ffff00']) {
+    const { text } = await see(query)
+    expect(text).toContain('role="status">Must be much darker than the background')
+    expect(text).not.toContain('class="printed')
+  }
   const { text } = await see('?size=9999&dark=%23123456')
-  expect(text).toContain('qr.svg?dark=%23123456"')
-  expect(text).toContain(
-    'id="field-size-error">Invalid size: must be an integer between 64 and 2048',
-  )
+  expect(text).toContain('id="qr-error-size" role="status">Must be an integer between 64 and 4096<')
   expect(text).toContain('value="9999"')
+  expect(text).toContain('value="#123456"')
 })
 
 test('a client without a session sees no page, no picture and no count of a link', async () => {

@@ -75,8 +75,22 @@ function complain(name: string, sent: Sent, answer: Answer, faults: readonly str
 
 const SPEC: ReadonlySet<string> = new Set(ENDPOINTS.map(nameOf))
 
-/** Beyond the spec: a logo must have been uploaded, and others need a larger image. */
-const QR_OPTIONS = ['margin', 'level', 'logo', 'caption']
+/**
+ * Rules that the document cannot state: readers must tell the colors apart, a logo must have been
+ * uploaded, and others need a larger image.
+ */
+const QR_OPTIONS = [
+  'dark',
+  'light',
+  'margin',
+  'level',
+  'logo',
+  'caption',
+  'mm',
+  'transparent',
+  'capitals',
+  'ref',
+]
 
 const bodySchema = ({ requestBody }: Operation) =>
   requestBody?.content[JSON_TYPE]?.schema as Schema | undefined

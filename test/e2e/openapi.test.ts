@@ -64,6 +64,7 @@ const QUERIES: Record<string, string[]> = {
   'GET /api/visits': VISITS_QUERY,
   'GET /api/links/{code}/visits': VISITS_QUERY,
   'GET /api/qr/{code}': [
+    'query capitals',
     'query caption',
     'query dark',
     'query format',
@@ -71,7 +72,10 @@ const QUERIES: Record<string, string[]> = {
     'query light',
     'query logo',
     'query margin',
+    'query mm',
+    'query ref',
     'query size',
+    'query transparent',
   ],
 }
 

@@ -87,7 +87,7 @@ test('dark and light take 3 or 6 hex digits in any letter case, with %23 or with
     ['dark=00F', '#0000ff', LIGHT],
     ['light=%23FfEeDd', DARK, '#ffeedd'],
     ['dark=%23123&light=fed', '#112233', '#ffeedd'],
-    ['dark=ffffff&light=000000', '#ffffff', '#000000'],
+    ['dark=777777&light=ffffff', '#777777', '#ffffff'],
   ] as const) {
     for (const format of ['png', 'svg']) {
       const answer = await app.call('GET', `/api/qr/SPRING26?size=99&format=${format}&${query}`)
@@ -100,12 +100,16 @@ test('dark and light take 3 or 6 hex digits in any letter case, with %23 or with
 })
 
 const badColor = (name: string) => `Invalid ${name}: must be a hex color like #1a2e4f`
+const UNREADABLE =
+  'Invalid dark: must be much darker than the background, or readers cannot read the code'
 /** One of each: src/qr/options.test.ts has all. */
 const refusals = [
   { query: 'size=2049', error: 'Invalid size: must be an integer between 64 and 2048' },
   { query: 'format=svg%00', error: 'Invalid format: must be png or svg' },
   { query: 'dark=123456%22/%3E%3Cscript%3E', error: badColor('dark') },
   { query: 'format=svg&light=%23', error: badColor('light') },
+  { query: 'dark=fafafa', error: UNREADABLE },
+  { query: 'dark=fff&light=000', error: UNREADABLE },
 ]
 
 // spec: Limits | QR size

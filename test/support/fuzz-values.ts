@@ -94,6 +94,7 @@ export function valuesOf(schema: Schema): Values {
       return fc.boolean()
     case 'string':
       return stringsOf(schema)
+    case 'number':
     case 'integer':
       return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 2 ** 31 - 1 })
     case 'array':

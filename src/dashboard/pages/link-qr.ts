@@ -1,59 +1,81 @@
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
-import { PRESETS_MAX } from '../../qr/store.ts'
-import {
-  type CurrentUser,
-  ownLink,
-  type PageContext,
-  type Query,
-  spendWrite,
-} from '../auth/guard.ts'
+import { canBeCapital, contentOf, fileNameOf } from '../../qr/content.ts'
+import { modulesOf } from '../../qr/modules.ts'
+import { parsePrintOptions, type QrOptions, qrQueryOf, sizeProblem } from '../../qr/options.ts'
+import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { fileResponse, refuseAt, seeOther } from '../responses.ts'
+import { signedInPages } from '../page-routes.ts'
+import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf, type Form } from '../ui/form.ts'
-import { page } from '../ui/layout.ts'
 import { bare, linkPath } from '../ui/link-parts.ts'
 import {
   apiQueryOf,
-  describeOptions,
   parseQrChoice,
+  QR_ERROR_PLACES,
+  type QrChoice,
   qrFields,
   scanWarning,
 } from '../ui/qr-fields.ts'
+import { QR_SETTINGS_PATH } from './qr-settings.ts'
 
 /** A link's QR code: its options, a preview, downloads. Charged like pages. */
 
-const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
+const TYPES = { png: 'image/png', svg: 'image/svg+xml', pdf: 'application/pdf' } as const
 
+/** A refused option returns to the page, which shows its message at the field. */
 async function qrFile(context: PageContext, format: keyof typeof TYPES) {
-  const { deps, query } = context
+  const { deps, query, request } = context
   const link = ownLink(context)
-  const { code, accountId } = link
-  const options = parseQrOptions(apiQueryOf({ ...query, format }))
-  const alias = chosenAlias(deps, link, query)
-  if (alias === undefined && query.alias) throw new AppError('page_not_found')
-  const text = alias === undefined ? undefined : deps.addresses.alias(link, alias)
-  const bytes = await deps.images.render(link, options, accountId, text)
-  return fileResponse(bytes, { name: `${code}.${format}`, type: TYPES[format] })
+  const address = chosenAddress(deps, link, query)
+  try {
+    const options = parsePrintOptions(apiQueryOf({ ...query, format }))
+    const bytes = await deps.images.render(link, options, link.accountId, address)
+    const name = `${fileNameOf(address)}.${format}`
+    return fileResponse(bytes, { name, type: TYPES[format] })
+  } catch (error) {
+    const isRefused = error instanceof AppError && error.status === 400
+    // A program gets the error itself.
+    if (!isRefused || !/\btext\/html\b/.test(request.headers.get('accept') ?? '')) throw error
+    return seeOther(`${linkPath(link.code)}/qr?${new URLSearchParams(definedOf(query))}`)
+  }
 }
 
-/** The alias that the code contains in place of the short URL. */
-const chosenAlias = ({ aliases }: DashboardDeps, { id }: Link, { alias }: Query) =>
-  aliases.ofLink(id).find((path) => path === alias)
+const definedOf = (query: Query): Record<string, string> =>
+  Object.fromEntries(Object.entries(query).flatMap(([name, text = '']) => [[name, text]]))
+
+/** The address in the code: the displayed one, or what `alias` names; empty for the code. */
+function chosenAddress({ addresses, aliases }: DashboardDeps, link: Link, { alias }: Query) {
+  if (alias === undefined) return addresses.display(link)
+  if (alias === '') return addresses.short(link)
+  const path = aliases.ofLink(link.id).find((known) => known === alias)
+  if (path === undefined) throw new AppError('page_not_found')
+  return addresses.alias(link, path)
+}
 
 /** The preview, the options and the downloads. */
 export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
-  const { data } = deps
+  const { data, aliases } = deps
   const { code, accountId } = link
-  const alias = chosenAlias(deps, link, query)
+  // A removed alias is no reason to hide the page.
+  const isKnown = aliases.ofLink(link.id).some((path) => path === query.alias)
+  const { alias = link.alias ?? '', ...others } = query
+  const chosen = isKnown || query.alias === '' ? query : others
+  const address = chosenAddress(deps, link, chosen)
+  const hasCapitals = canBeCapital(address)
   const choice = parseQrChoice(query)
   const hasLogo = data.qrSettings.hasLogo(accountId)
-  // Otherwise the preview would be empty if the logo was removed meanwhile.
-  const shown = { ...choice.options, logo: choice.options.logo && hasLogo }
+  const options = {
+    ...choice.options,
+    // Otherwise the preview would be empty if the logo was removed meanwhile.
+    logo: choice.options.logo && hasLogo,
+    capitals: (hasCapitals && choice.options.capitals) || undefined,
+  }
+  const modules = modulesOf(contentOf(address, options), options)
+  const { size } = options
+  const errors = size < modules ? { size: sizeProblem(modules) } : {}
+  const shown = { ...choice, options, errors: { ...errors, ...choice.errors } }
   const path = linkPath(code)
   const page = `${path}/qr`
   return html`
@@ -61,15 +83,20 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
       <h2>QR code</h2>
       ${presetLinks(data.qrSettings.listPresets(accountId), page)}
       <div class="qr-side">
-        ${preview(deps, link, alias, shown)}
+        ${preview(link, { address, alias: chosen.alias, modules }, shown)}
         <form method="get" action="${page}" class="form" hx-get="${page}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
-          hx-select="#qr-preview" hx-swap="outerHTML">
-          ${addressField(deps, link, alias)}${qrFields(choice, hasLogo)}
+          hx-select="#qr-preview" hx-swap="outerHTML"
+          hx-select-oob="${QR_ERROR_PLACES.join(',')}">
+          ${addressField(deps, link, alias)}
+          ${qrFields(shown, { hasLogo, hasCapitals })}
           <div class="row">
             ${parts.button('Show', 'plain', { 'data-without-script': true })}
-            ${parts.button('Download PNG', 'plain', { formaction: `${path}/qr.png` })}
-            ${parts.button('Download SVG', 'plain', { formaction: `${path}/qr.svg` })}
+            ${Object.keys(TYPES).map((format) =>
+              parts.button(`Download ${format.toUpperCase()}`, 'plain', {
+                formaction: `${path}/qr.${format}`,
+              }),
+            )}
             <button type="button" class="button plain" hidden data-needs-script
               data-copy-image="${`${path}/qr.png`}">Copy as image</button>
             <button type="button" class="button plain" hidden data-needs-script data-print>
@@ -85,13 +112,13 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
 }
 
 /** Absent for a link without aliases. */
-function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias?: string) {
+function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias: string) {
   const paths = aliases.ofLink(link.id)
   if (paths.length === 0) return false
   return parts.select({
     name: 'alias',
     label: 'Address in the code',
-    value: alias ?? '',
+    value: alias,
     choices: [
       { value: '', label: bare(addresses.short(link)) },
       ...paths.map((path) => ({ value: path, label: bare(addresses.alias(link, path)) })),
@@ -99,26 +126,74 @@ function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias?:
   })
 }
 
+interface PreviewContent {
+  address: string
+  /** The form's field. */
+  alias: string | undefined
+  /** On one side of the code, with its margin. */
+  modules: number
+}
+
+/** Options with a problem have no preview but the message. */
 function preview(
-  { addresses }: DashboardDeps,
   link: Link,
-  alias: string | undefined,
-  options: QrOptions,
+  { address, alias, modules }: PreviewContent,
+  { options, errors }: QrChoice,
 ): Html {
   const warning = scanWarning(options)
-  const query = qrQueryOf(options)
+  const query = qrQueryOf({ ...options, mm: undefined })
   if (alias !== undefined) query.set('alias', alias)
   const src = `${linkPath(link.code)}/qr.svg?${query}`
-  const address = alias === undefined ? addresses.short(link) : addresses.alias(link, alias)
   const caption =
     options.caption === '' && html`<figcaption class="code">${bare(address)}</figcaption>`
+  const problems = Object.values(errors)
+  const picture = html`<figure class="printed${options.transparent ? ' see-through' : ''}"><img
+    class="qr" src="${src}" width="240" alt="QR code of ${link.code}">${caption}</figure>`
   return html`
     <div id="qr-preview">
-      <figure class="printed"><img class="qr" src="${src}" width="240"
-        alt="QR code of ${link.code}">${caption}</figure>
-      ${warning && parts.notice('note', html`<p>${warning}</p>`)}
+      ${
+        problems.length === 0
+          ? picture
+          : parts.notice(
+              'bad',
+              html`<p>No image with these options.</p>
+            <ul>${problems.map((problem) => html`<li>${problem}</li>`)}</ul>`,
+            )
+      }
+      ${warning && problems.length === 0 && parts.notice('note', html`<p>${warning}</p>`)}
+      ${printGuide(modules, options)}
     </div>`
 }
+
+/** Millimetres of a module below which many printers and phones fail. */
+const MODULE_MIN_MM = 0.35
+
+/** What the chosen size means on paper, and how to choose another one. */
+function printGuide(modules: number, { mm = 40, margin }: QrOptions): Html {
+  const module = mm / modules
+  const codeMm = mm - 2 * margin * module
+  const isSmall = module < MODULE_MIN_MM
+  return html`
+    <details class="print-guide">
+      <summary>${mm} mm on paper: scans from ${distance(codeMm * 10)}</summary>
+      <p>${
+        isSmall
+          ? html`<strong>Modules of ${module.toFixed(2)} mm are too small for many phones.</strong>
+              Print it at least ${Math.ceil(MODULE_MIN_MM * modules)} mm wide.`
+          : html`The modules are ${module.toFixed(2)} mm. Many phones need ${MODULE_MIN_MM}.`
+      }</p>
+      <ul>
+        <li>A tenth of the distance: 3 cm for a hand, 10 cm for 1 m, 30 cm for 3 m.</li>
+        <li>Leave 4 modules around the code free of text and pictures.</li>
+        <li>Dark on light. Error correction Q or H for outdoors and packaging.</li>
+        <li>SVG and PDF are sharp at every size. A PNG needs 12 pixels a millimetre.</li>
+        <li>Scan a proof with several phones before you print many.</li>
+      </ul>
+    </details>`
+}
+
+const distance = (mm: number): string =>
+  mm < 1000 ? `${Math.round(mm / 10)} cm` : `${(mm / 1000).toFixed(1)} m`
 
 function presetLinks(
   presets: readonly { name: string; options: QrOptions }[],
@@ -131,191 +206,9 @@ function presetLinks(
   return links.length > 0 && html`<ul class="row" aria-label="Presets">${links}</ul>`
 }
 
-const QR_SETTINGS_PATH = '/app/qr'
-
-/** The form around the file needs the rest of 64 KiB. */
-const LOGO_BYTES_MAX = 60 * 1024
-const NAME_LENGTH_MAX = 40
-
-/** The account's logo and presets, and the QR codes of its links as files. */
-export const qrPages = signedInPages({
+/** The QR code of a link as a file. */
+export const qrFilePages = signedInPages({
   'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
   'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
-  'GET /app/qr': settingsPage,
-  'GET /app/qr/logo.png': ({ deps, user }) => {
-    const logo = deps.data.qrSettings.findLogo(user.account.id)
-    if (!logo) throw new AppError('page_not_found')
-    return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
-  },
-  'POST /app/qr/logo': formAction(settingsPage, saveLogo),
-  'POST /app/qr/logo/remove': async (context) => {
-    const { deps, user } = context
-    spendWrite(context)
-    await deps.data.qrSettings.removeLogo({ accountId: user.account.id })
-    return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
-  },
-  'POST /app/qr/presets': formAction(settingsPage, savePreset),
-  'POST /app/qr/presets/delete': async (context) => {
-    const { deps, user, form } = context
-    spendWrite(context)
-    const id = Number(form.text('preset'))
-    if (Number.isSafeInteger(id)) {
-      await deps.data.qrSettings.deletePreset({ accountId: user.account.id, id })
-    }
-    return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
-  },
+  'GET /app/links/:code/qr.pdf': (context) => qrFile(context, 'pdf'),
 })
-
-async function saveLogo(context: PageContext): Promise<string> {
-  const { deps, user, form } = context
-  const { data, images, clock } = deps
-  const accountId = user.account.id
-  spendWrite(context)
-  const file = form.file('logo')
-  if (!file) throw refuseAt('logo', 'Choose a file.')
-  if (file.size > LOGO_BYTES_MAX) throw refuseAt('logo', 'The file is larger than 60 kB.')
-  const { admit, count } = searchesOf(context)
-  const tried = await images.checkLogo(await file.bytes(), { accountId, admit })
-  if (tried.wasSearched) count()
-  if ('problem' in tried) throw refuseAt('logo', tried.problem)
-  await data.qrSettings.saveLogo({ accountId, png: tried.png, now: clock() })
-  return `${QR_SETTINGS_PATH}?done=logo`
-}
-
-/** Searches for a code by the account. `admit` throws `too_many_attempts`. */
-function searchesOf({ deps: { throttle }, user: { account } }: PageContext) {
-  const attempts = [{ gate: 'qrSearch', key: String(account.id) }] as const
-  return { admit: () => throttle.require(attempts), count: () => throttle.count(attempts) }
-}
-
-const OPTION_FIELDS = ['size', 'dark', 'light', 'margin', 'level', 'logo', 'caption', 'captionText']
-
-/** The form's fields. An empty one is absent. */
-function presetQuery(form: Form): Query {
-  const names = ['name', ...OPTION_FIELDS].filter((name) => form.text(name) !== '')
-  return Object.fromEntries(names.map((name) => [name, form.text(name)]))
-}
-
-async function savePreset(context: PageContext): Promise<string> {
-  const { deps, user, form } = context
-  const { data, images, clock } = deps
-  const accountId = user.account.id
-  spendWrite(context)
-  const query = presetQuery(form)
-  const { name = '' } = query
-  if (name === '' || name.length > NAME_LENGTH_MAX) {
-    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
-  }
-  const options = parseQrOptions(apiQueryOf(query))
-  const png = options.logo ? data.qrSettings.findLogo(accountId)?.png : undefined
-  if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
-  const { admit, count } = searchesOf(context)
-  const isReadable = await images.isReadable({ options, png }, { accountId, admit })
-  count()
-  if (!isReadable) throw refuseAt('name', UNREADABLE)
-  const preset = { accountId, name, options: String(qrQueryOf(options)), now: clock() }
-  if (!(await data.qrSettings.savePreset(preset))) {
-    throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
-  }
-  return `${QR_SETTINGS_PATH}?done=preset`
-}
-
-const UNREADABLE =
-  'QR readers cannot read codes with these options. Use a darker foreground on a lighter ' +
-  'background.'
-
-const DONE = {
-  logo: 'The logo is saved.',
-  removed: 'The logo is removed. Codes that are already printed keep it.',
-  preset: 'The preset is saved. Choose it in the QR section of a link.',
-  deleted: 'The preset is deleted.',
-}
-
-function settingsPage(context: PageContext): Response {
-  const { deps, user } = context
-  return page(context, {
-    title: 'QR codes',
-    back: { href: '/app/account', label: 'Account' },
-    messages: DONE,
-    main: html`
-      <div class="columns cards">
-        ${logoCard(context)}
-        ${presetsCard(deps, user)}
-      </div>
-      ${newPresetCard(context)}`,
-  })
-}
-
-function logoCard({ deps, user, refusal }: PageContext): Html {
-  const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
-  return parts.card('Logo', [
-    html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
-      with <code>logo=1</code> in the API.</p>`,
-    hasLogo &&
-      html`<div class="row"><img class="qr" src="${QR_SETTINGS_PATH}/logo.png" alt="Your logo"
-        width="96">
-        ${parts.buttonForm(user, `${QR_SETTINGS_PATH}/logo/remove`, 'Remove')}</div>`,
-    parts.form(
-      user,
-      `${QR_SETTINGS_PATH}/logo`,
-      [
-        parts.field({
-          name: 'logo',
-          label: hasLogo ? 'Replace it' : 'File',
-          type: 'file',
-          required: true,
-          hint: html`PNG of at most 60 kB and 1024 × 1024 pixels<span hidden data-needs-script>, or
-            an SVG, which your browser draws as a PNG</span>. We check that codes with it can be
-            read.`,
-          error: errorOf(refusal, 'logo'),
-          extra: { accept: '.png,.svg,image/png,image/svg+xml', 'data-logo': true },
-        }),
-        parts.button('Upload'),
-      ],
-      { enctype: 'multipart/form-data' },
-    ),
-  ])
-}
-
-function presetsCard({ data }: DashboardDeps, user: CurrentUser): Html {
-  const presets = data.qrSettings.listPresets(user.account.id)
-  const deleteButton = ({ id, name }: { id: number; name: string }) =>
-    parts.buttonForm(user, `${QR_SETTINGS_PATH}/presets/delete`, 'Delete', {
-      values: { preset: id },
-      title: `Delete the preset ${name}`,
-    })
-  return parts.card(
-    'Presets',
-    presets.length > 0
-      ? parts.table('Your presets', presets, {
-          Name: ({ name }) => name,
-          Options: ({ options }) => describeOptions(options),
-          'Delete it': { cell: deleteButton, isHidden: true },
-        })
-      : html`<p>A preset keeps your colors, logo and caption under a name. Create the first one
-          below, or from the QR section of a link.</p>`,
-  )
-}
-
-function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html {
-  const shown = refusal ? presetQuery(form) : query
-  const choice = parseQrChoice(shown)
-  const warning = scanWarning(choice.options)
-  return parts.card('New preset', [
-    warning && parts.notice('note', html`<p>${warning}</p>`),
-    parts.form(user, `${QR_SETTINGS_PATH}/presets`, [
-      parts.field({
-        name: 'name',
-        label: 'Name',
-        value: shown.name,
-        required: true,
-        autocomplete: 'off',
-        hint: 'A preset with the same name is replaced.',
-        error: errorOf(refusal, 'name'),
-        extra: { maxlength: NAME_LENGTH_MAX },
-      }),
-      qrFields(choice, deps.data.qrSettings.hasLogo(user.account.id)),
-      parts.button('Save preset'),
-    ]),
-  ])
-}

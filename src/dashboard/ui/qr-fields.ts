@@ -1,12 +1,17 @@
 import { type Html, html } from '../../lib/html.ts'
 import {
   CAPTION_LENGTH_MAX,
+  findProblems,
   LEVELS,
   MARGIN_MAX_MODULES,
+  MM_MAX,
+  MM_MIN,
+  PRINT_SIZE_MAX_PX,
+  parsePrintOptions,
   parseQrOptions,
   type QrOptions,
-  QrQuery,
-  SIZE_MAX_PX,
+  REF_LENGTH_MAX,
+  rgbOf,
   SIZE_MIN_PX,
   URL_CAPTION,
 } from '../../qr/options.ts'
@@ -18,68 +23,93 @@ type Query = Readonly<Record<string, string | undefined>>
 
 const TEXT_MAX = 80
 
-interface QrChoice {
+const TEXTS = ['size', 'margin', 'caption', 'mm', 'ref', 'dark', 'light'] as const
+
+export interface QrChoice {
   /** The default in place of each refused value. */
   options: QrOptions
   /** The content of the fields, valid or not. */
-  texts: { size: string; margin: string; caption: string }
-  errors: { size?: string; margin?: string; caption?: string }
+  texts: Record<(typeof TEXTS)[number], string>
+  /** By option. */
+  errors: Partial<Record<keyof QrOptions, string>>
 }
 
 /** The value of the select `caption` that stands for the field `captionText`. */
 const OWN_CAPTION = 'text'
 
-/** The form's fields as the query of `/api/qr/{code}`. */
+/** The form's fields as the query of `/api/qr/{code}`. An empty optional value is absent. */
 export function apiQueryOf({ captionText, ...query }: Query): Query {
-  return query.caption === OWN_CAPTION ? { ...query, caption: captionText ?? '' } : query
+  const { mm, ref, ...others } =
+    query.caption === OWN_CAPTION ? { ...query, caption: captionText ?? '' } : query
+  return { ...others, ...(mm && { mm }), ...(ref && { ref }) }
 }
 
-/** A refused number or text is shown with its error. Other fields send no bad value. */
+/** Every refused value is shown with its error. `query`: of `apiQueryOf`. */
 export function parseQrChoice(fields: Query): QrChoice {
   const query = apiQueryOf(fields)
-  const errors: Record<string, string> = {}
-  const accepted: Record<string, string | undefined> = {}
-  for (const name of QrQuery.keyof().options) {
-    const problem = QrQuery.shape[name].safeParse(query[name]).error?.issues[0]?.message
-    if (!problem) accepted[name] = query[name]
-    else errors[name] = problem
-  }
-  const options = parseQrOptions({ ...accepted, format: 'png' })
+  const errors = findProblems(query)
+  // The problem of a color is that of both.
+  const isKept = (name: string) => !(name in errors) && !(name === 'light' && errors.dark)
+  const accepted = Object.entries(query).filter(([name]) => isKept(name))
+  const options = parsePrintOptions({ ...Object.fromEntries(accepted), format: 'png' })
   const textOf = (name: keyof QrChoice['texts']) =>
-    (query[name] ?? String(options[name])).slice(0, TEXT_MAX)
-  const texts = { size: textOf('size'), margin: textOf('margin'), caption: textOf('caption') }
-  return { options, texts, errors }
+    (query[name] ?? String(options[name] ?? '')).slice(0, TEXT_MAX)
+  return {
+    options,
+    texts: Object.fromEntries(TEXTS.map((name) => [name, textOf(name)])) as QrChoice['texts'],
+    errors,
+  }
 }
 
 const LEVEL_LABELS = { L: 'L, 7 %', M: 'M, 15 %', Q: 'Q, 25 %', H: 'H, 30 %' }
 
-/** `hasLogo`: whether the account has one. */
-export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean): Html {
+/**
+ * `hasLogo`: whether the account has one. `canBeCapital`: whether the address allows it. Each error
+ * has a place of its own, which a script replaces while something is typed.
+ */
+export function qrFields(
+  { options, texts, errors }: QrChoice,
+  { hasLogo, hasCapitals }: { hasLogo: boolean; hasCapitals: boolean },
+): Html {
   const isOwn = texts.caption !== '' && texts.caption !== URL_CAPTION
   return html`
-    ${parts.field({
-      name: 'size',
-      label: 'Size of the PNG in pixels',
-      value: texts.size,
-      type: 'number',
-      error: errors.size,
-      autocomplete: 'off',
-      hint: `${SIZE_MIN_PX} to ${SIZE_MAX_PX}. An SVG is sharp at every size.`,
-      extra: { min: SIZE_MIN_PX, max: SIZE_MAX_PX, step: 1 },
-    })}
     <div class="columns qr-pair">
-      ${parts.field({ name: 'dark', label: 'Foreground', type: 'color', value: options.dark })}
-      ${parts.field({ name: 'light', label: 'Background', type: 'color', value: options.light })}
+      ${parts.field({
+        name: 'mm',
+        label: 'Width on paper (mm)',
+        value: texts.mm,
+        type: 'number',
+        autocomplete: 'off',
+        extra: { min: MM_MIN, max: MM_MAX, step: 0.1, placeholder: '40', ...invalid(errors.mm) },
+      })}
+      ${parts.field({
+        name: 'size',
+        label: 'Width of the PNG (px)',
+        value: texts.size,
+        type: 'number',
+        autocomplete: 'off',
+        extra: { min: SIZE_MIN_PX, max: PRINT_SIZE_MAX_PX, step: 1, ...invalid(errors.size) },
+      })}
     </div>
+    ${errorPlace('mm', errors)}${errorPlace('size', errors)}
+    <div class="columns qr-pair">
+      ${parts.field({ name: 'dark', label: 'Foreground', type: 'color', value: texts.dark })}
+      ${parts.field({ name: 'light', label: 'Background', type: 'color', value: texts.light })}
+    </div>
+    ${errorPlace('dark', errors)}
+    ${parts.checkbox({
+      name: 'transparent',
+      label: 'Transparent, for light paper',
+      isChecked: options.transparent === true,
+    })}
     <div class="columns qr-pair">
       ${parts.field({
         name: 'margin',
         label: 'Margin (modules)',
         value: texts.margin,
         type: 'number',
-        error: errors.margin,
         autocomplete: 'off',
-        extra: { min: 0, max: MARGIN_MAX_MODULES, step: 1 },
+        extra: { min: 0, max: MARGIN_MAX_MODULES, step: 1, ...invalid(errors.margin) },
       })}
       ${parts.select({
         name: 'level',
@@ -88,6 +118,7 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
         choices: LEVELS.map((value) => ({ value, label: LEVEL_LABELS[value] })),
       })}
     </div>
+    ${errorPlace('margin', errors)}
     ${parts.select({
       name: 'caption',
       label: 'Text below the code',
@@ -103,11 +134,11 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
         name: 'captionText',
         label: 'Your own text',
         value: isOwn ? texts.caption : '',
-        error: errors.caption,
         autocomplete: 'off',
-        extra: { maxlength: CAPTION_LENGTH_MAX },
+        extra: { maxlength: CAPTION_LENGTH_MAX, ...invalid(errors.caption) },
       })}
     </div>
+    ${errorPlace('caption', errors)}
     ${
       hasLogo &&
       parts.checkbox({
@@ -115,21 +146,55 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
         label: 'Your logo in the middle',
         isChecked: options.logo,
       })
-    }`
+    }
+    ${
+      hasCapitals &&
+      parts.checkbox({
+        name: 'capitals',
+        label: 'Address in capitals: fewer, larger modules',
+        isChecked: options.capitals === true,
+      })
+    }
+    ${parts.field({
+      name: 'ref',
+      label: 'Count scans apart as',
+      value: texts.ref,
+      autocomplete: 'off',
+      hint: 'A word like poster, added to the address in the code. Analytics shows its scans.',
+      extra: { maxlength: REF_LENGTH_MAX, spellcheck: 'false', ...invalid(errors.ref) },
+    })}
+    ${errorPlace('ref', errors)}`
 }
+
+/** The message of an option, below its field. Empty while there is none. */
+const errorPlace = (name: keyof QrOptions, errors: QrChoice['errors']): Html =>
+  html`<p class="error" id="qr-error-${name}" role="status">${errors[name]?.replace(
+    /^Invalid \w+: m/,
+    'M',
+  )}</p>`
+
+const invalid = (error: string | undefined) => (error ? { 'aria-invalid': 'true' } : {})
+
+/** Elements that a changed option replaces, beside the preview. */
+export const QR_ERROR_PLACES = (['mm', 'size', 'dark', 'margin', 'caption', 'ref'] as const).map(
+  (name) => `#qr-error-${name}`,
+)
 
 /** The options that differ from the defaults, as text. */
 export function describeOptions(options: QrOptions): string {
-  const { size, dark, light, margin, level, logo, caption } = options
+  const { size, dark, light, margin, level, logo, caption, mm, ref } = options
   const defaults = parseQrOptions({})
   const captionText = caption === URL_CAPTION ? 'short URL' : `“${caption}”`
   return [
     `${size} px`,
-    `${dark} on ${light}`,
+    ...(mm === undefined ? [] : [`${mm} mm`]),
+    options.transparent ? `${dark} without background` : `${dark} on ${light}`,
     ...(margin === defaults.margin ? [] : [`margin ${margin}`]),
     ...(level === defaults.level || logo ? [] : [`level ${level}`]),
     ...(logo ? ['logo'] : []),
     ...(caption === '' ? [] : [captionText]),
+    ...(options.capitals ? ['capitals'] : []),
+    ...(ref === undefined ? [] : [`counted as ${ref}`]),
   ].join(', ')
 }
 
@@ -137,18 +202,20 @@ export function describeOptions(options: QrOptions): string {
 const DIFFERENCE_MIN = 0.4
 
 /** Why two colors, both `#rrggbb`, make a code hard to scan; undefined for good ones. */
-export function scanWarning({ dark, light }: Pick<QrOptions, 'dark' | 'light'>) {
-  const difference = luminance(light) - luminance(dark)
+export function scanWarning({
+  dark,
+  light,
+  transparent,
+}: Pick<QrOptions, 'dark' | 'light' | 'transparent'>) {
+  const difference = luminance(transparent ? '#ffffff' : light) - luminance(dark)
   if (difference >= DIFFERENCE_MIN) return undefined
-  return difference < 0
-    ? 'The modules are lighter than the background: many cameras cannot read this.'
-    : 'The two colors are too similar: cameras may fail to read this.'
+  return 'The two colors are similar: some cameras may fail to read this.'
 }
 
 /** Relative luminance (WCAG 2.2): 0 is black, 1 is white. */
 function luminance(color: string): number {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-    const share = Number.parseInt(color.slice(at, at + 2), 16) / 255
+  const [red = 0, green = 0, blue = 0] = rgbOf(color).map((value) => {
+    const share = value / 255
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
   })
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue

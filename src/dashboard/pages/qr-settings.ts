@@ -1,0 +1,208 @@
+import { AppError } from '../../errors.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { parsePrintOptions, QrQuery, qrQueryOf } from '../../qr/options.ts'
+import { PRESETS_MAX } from '../../qr/store.ts'
+import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { fileResponse, refuseAt, seeOther } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { errorOf, type Form } from '../ui/form.ts'
+import { page } from '../ui/layout.ts'
+import {
+  apiQueryOf,
+  describeOptions,
+  parseQrChoice,
+  qrFields,
+  scanWarning,
+} from '../ui/qr-fields.ts'
+
+export const QR_SETTINGS_PATH = '/app/qr'
+
+/** The form around the file needs the rest of 64 KiB. */
+const LOGO_BYTES_MAX = 60 * 1024
+const NAME_LENGTH_MAX = 40
+
+/** The account's logo and presets. */
+export const qrSettingsPages = signedInPages({
+  'GET /app/qr': settingsPage,
+  'GET /app/qr/logo.png': ({ deps, user }) => {
+    const logo = deps.data.qrSettings.findLogo(user.account.id)
+    if (!logo) throw new AppError('page_not_found')
+    return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
+  },
+  'POST /app/qr/logo': formAction(settingsPage, saveLogo),
+  'POST /app/qr/logo/remove': async (context) => {
+    const { deps, user } = context
+    spendWrite(context)
+    await deps.data.qrSettings.removeLogo({ accountId: user.account.id })
+    return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
+  },
+  'POST /app/qr/presets': formAction(settingsPage, savePreset),
+  'POST /app/qr/presets/delete': async (context) => {
+    const { deps, user, form } = context
+    spendWrite(context)
+    const id = Number(form.text('preset'))
+    if (Number.isSafeInteger(id)) {
+      await deps.data.qrSettings.deletePreset({ accountId: user.account.id, id })
+    }
+    return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
+  },
+})
+
+async function saveLogo(context: PageContext): Promise<string> {
+  const { deps, user, form } = context
+  const { data, images, clock } = deps
+  const accountId = user.account.id
+  spendWrite(context)
+  const file = form.file('logo')
+  if (!file) throw refuseAt('logo', 'Choose a file.')
+  if (file.size > LOGO_BYTES_MAX) throw refuseAt('logo', 'The file is larger than 60 kB.')
+  const { admit, count } = searchesOf(context)
+  const tried = await images.checkLogo(await file.bytes(), { accountId, admit })
+  if (tried.wasSearched) count()
+  if ('problem' in tried) throw refuseAt('logo', tried.problem)
+  await data.qrSettings.saveLogo({ accountId, png: tried.png, now: clock() })
+  return `${QR_SETTINGS_PATH}?done=logo`
+}
+
+/** Searches for a code by the account. `admit` throws `too_many_attempts`. */
+function searchesOf({ deps: { throttle }, user: { account } }: PageContext) {
+  const attempts = [{ gate: 'qrSearch', key: String(account.id) }] as const
+  return { admit: () => throttle.require(attempts), count: () => throttle.count(attempts) }
+}
+
+const OPTION_FIELDS = [...QrQuery.keyof().options, 'captionText']
+
+/** The form's fields. An empty one is absent. */
+function presetQuery(form: Form): Query {
+  const names = ['name', ...OPTION_FIELDS].filter((name) => form.text(name) !== '')
+  return Object.fromEntries(names.map((name) => [name, form.text(name)]))
+}
+
+async function savePreset(context: PageContext): Promise<string> {
+  const { deps, user, form } = context
+  const { data, images, clock } = deps
+  const accountId = user.account.id
+  spendWrite(context)
+  const query = presetQuery(form)
+  const { name = '' } = query
+  if (name === '' || name.length > NAME_LENGTH_MAX) {
+    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
+  }
+  const options = parsePrintOptions(apiQueryOf(query))
+  const png = options.logo ? data.qrSettings.findLogo(accountId)?.png : undefined
+  if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
+  const { admit, count } = searchesOf(context)
+  const isReadable = await images.isReadable({ options, png }, { accountId, admit })
+  count()
+  if (!isReadable) throw refuseAt('name', UNREADABLE)
+  const preset = { accountId, name, options: String(qrQueryOf(options)), now: clock() }
+  if (!(await data.qrSettings.savePreset(preset))) {
+    throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
+  }
+  return `${QR_SETTINGS_PATH}?done=preset`
+}
+
+const UNREADABLE =
+  'QR readers cannot read codes with these options. Use a darker foreground on a lighter ' +
+  'background.'
+
+const DONE = {
+  logo: 'The logo is saved.',
+  removed: 'The logo is removed. Codes that are already printed keep it.',
+  preset: 'The preset is saved. Choose it in the QR section of a link.',
+  deleted: 'The preset is deleted.',
+}
+
+function settingsPage(context: PageContext): Response {
+  const { deps, user } = context
+  return page(context, {
+    title: 'QR codes',
+    back: { href: '/app/account', label: 'Account' },
+    messages: DONE,
+    main: html`
+      <div class="columns cards">
+        ${logoCard(context)}
+        ${presetsCard(deps, user)}
+      </div>
+      ${newPresetCard(context)}`,
+  })
+}
+
+function logoCard({ deps, user, refusal }: PageContext): Html {
+  const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
+  return parts.card('Logo', [
+    html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
+      with <code>logo=1</code> in the API.</p>`,
+    hasLogo &&
+      html`<div class="row"><img class="qr" src="${QR_SETTINGS_PATH}/logo.png" alt="Your logo"
+        width="96">
+        ${parts.buttonForm(user, `${QR_SETTINGS_PATH}/logo/remove`, 'Remove')}</div>`,
+    parts.form(
+      user,
+      `${QR_SETTINGS_PATH}/logo`,
+      [
+        parts.field({
+          name: 'logo',
+          label: hasLogo ? 'Replace it' : 'File',
+          type: 'file',
+          required: true,
+          hint: html`PNG of at most 60 kB and 1024 × 1024 pixels<span hidden data-needs-script>, or
+            an SVG, which your browser draws as a PNG</span>. We check that codes with it can be
+            read.`,
+          error: errorOf(refusal, 'logo'),
+          extra: { accept: '.png,.svg,image/png,image/svg+xml', 'data-logo': true },
+        }),
+        parts.button('Upload'),
+      ],
+      { enctype: 'multipart/form-data' },
+    ),
+  ])
+}
+
+function presetsCard({ data }: DashboardDeps, user: CurrentUser): Html {
+  const presets = data.qrSettings.listPresets(user.account.id)
+  const deleteButton = ({ id, name }: { id: number; name: string }) =>
+    parts.buttonForm(user, `${QR_SETTINGS_PATH}/presets/delete`, 'Delete', {
+      values: { preset: id },
+      title: `Delete the preset ${name}`,
+    })
+  return parts.card(
+    'Presets',
+    presets.length > 0
+      ? parts.table('Your presets', presets, {
+          Name: ({ name }) => name,
+          Options: ({ options }) => describeOptions(options),
+          'Delete it': { cell: deleteButton, isHidden: true },
+        })
+      : html`<p>A preset keeps your colors, logo and caption under a name. Create the first one
+          below, or from the QR section of a link.</p>`,
+  )
+}
+
+function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html {
+  const shown = refusal ? presetQuery(form) : query
+  const choice = parseQrChoice(shown)
+  const warning = scanWarning(choice.options)
+  return parts.card('New preset', [
+    warning && parts.notice('note', html`<p>${warning}</p>`),
+    parts.form(user, `${QR_SETTINGS_PATH}/presets`, [
+      parts.field({
+        name: 'name',
+        label: 'Name',
+        value: shown.name,
+        required: true,
+        autocomplete: 'off',
+        hint: 'A preset with the same name is replaced.',
+        error: errorOf(refusal, 'name'),
+        extra: { maxlength: NAME_LENGTH_MAX },
+      }),
+      qrFields(choice, {
+        hasLogo: deps.data.qrSettings.hasLogo(user.account.id),
+        hasCapitals: true,
+      }),
+      parts.button('Save preset'),
+    ]),
+  ])
+}

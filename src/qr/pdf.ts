@@ -1,0 +1,137 @@
+/** PDF 1.4 files of filled outlines and logos: no fonts, no metadata. */
+
+import { deflateSync } from 'node:zlib'
+import type { Logo } from './logo.ts'
+import { rgbOf } from './options.ts'
+import { type Outline, parsePath, shortNumber, stepsOf } from './outline.ts'
+import type { Picture, Shape } from './picture.ts'
+
+/** A sheet of paper. All lengths are millimetres, from the top left. */
+export interface Page {
+  width: number
+  height: number
+  pictures: readonly PlacedPicture[]
+}
+
+export interface PlacedPicture {
+  picture: Picture
+  x: number
+  y: number
+  /** Millimetres of a unit of the picture. */
+  scale: number
+}
+
+const POINTS_PER_MM = 72 / 25.4
+
+export function toPdf(pages: readonly Page[]): Uint8Array<ArrayBuffer> {
+  const file = new PdfFile()
+  const images = new Map<Logo, string>()
+  for (const { logo } of pages.flatMap(logosOf)) {
+    if (!images.has(logo)) images.set(logo, addImage(file, logo))
+  }
+  const names = new Map([...images.keys()].map((logo, at) => [logo, `/L${at}`]))
+  const resources = [...images].map(([logo, image]) => `${names.get(logo)} ${image}`).join(' ')
+  const kids = pages.map((page) => {
+    const contents = file.add('/Filter /FlateDecode', deflateSync(contentOf(page, names)))
+    const box = [page.width, page.height].map((mm) => shortNumber(mm * POINTS_PER_MM)).join(' ')
+    return file.add(
+      `/Type /Page /Parent ${file.pages} /MediaBox [0 0 ${box}] /Contents ${contents} ` +
+        `/Resources << /XObject << ${resources} >> >>`,
+    )
+  })
+  return file.end(kids)
+}
+
+const logosOf = ({ pictures }: Page) => pictures.flatMap(({ picture }) => picture.image ?? [])
+
+/** An image with its transparency. */
+function addImage(file: PdfFile, { bitmap }: Logo): string {
+  const { width, height, data } = bitmap
+  const channel = (keep: (at: number) => boolean) => deflateSync(data.filter((_, at) => keep(at)))
+  const head =
+    `/Type /XObject /Subtype /Image /Width ${width} /Height ${height} /BitsPerComponent 8 ` +
+    '/Filter /FlateDecode /ColorSpace '
+  const alpha = file.add(
+    `${head}/DeviceGray`,
+    channel((at) => at % 4 === 3),
+  )
+  return file.add(
+    `${head}/DeviceRGB /SMask ${alpha}`,
+    channel((at) => at % 4 !== 3),
+  )
+}
+
+/** The operators of a page. The unit becomes the millimetre, with y downwards. */
+function contentOf({ height, pictures }: Page, names: ReadonlyMap<Logo, string>): string {
+  const top = shortNumber(height * POINTS_PER_MM)
+  const unit = POINTS_PER_MM.toFixed(6)
+  const drawn = pictures.map(({ picture, x, y, scale }) => {
+    const { shapes, image } = picture
+    const logo =
+      image &&
+      `q ${image.width} 0 0 ${-image.height} ${image.x} ${image.y + image.height} cm ` +
+        `${names.get(image.logo)} Do Q\n`
+    return `q ${scale} 0 0 ${scale} ${x} ${y} cm\n${shapes.map(fillOf).join('')}${logo ?? ''}Q\n`
+  })
+  return `${unit} 0 0 -${unit} 0 ${top} cm\n${drawn.join('')}`
+}
+
+const fillOf = ({ fill, path }: Shape): string =>
+  `${rgbOf(fill)
+    .map((value) => shortNumber(value / 255))
+    .join(' ')} rg\n${operatorsOf(parsePath(path))}f\n`
+
+const OPERATORS: Readonly<Record<string, string>> = { M: 'm', L: 'l', Z: 'h' }
+
+function operatorsOf(outline: Outline): string {
+  let operators = ''
+  let [x, y] = [0, 0]
+  for (const [command, points] of stepsOf(outline)) {
+    const [a = 0, b = 0, toX = a, toY = b] = points
+    // A quadratic curve as a cubic one, the only one of PDF.
+    const [beforeX, beforeY] = [x + (2 * (a - x)) / 3, y + (2 * (b - y)) / 3]
+    const [afterX, afterY] = [toX + (2 * (a - toX)) / 3, toY + (2 * (b - toY)) / 3]
+    const numbers = command === 'Q' ? [beforeX, beforeY, afterX, afterY, toX, toY] : points
+    operators += `${numbers.map(shortNumber).join(' ')} ${OPERATORS[command] ?? 'c'}\n`
+    if (command !== 'Z') [x, y] = [toX, toY]
+  }
+  return operators
+}
+
+/** Collects numbered objects and writes them with the table of their offsets. */
+class PdfFile {
+  readonly #parts: Buffer[] = [Buffer.from('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n', 'latin1')]
+  readonly #offsets: number[] = [0, 0]
+  #length = this.#parts[0]?.length ?? 0
+  /** The reference of the list of pages, which is written last. */
+  readonly pages = '2 0 R'
+
+  /** Returns the reference of a dictionary, which may have a stream. */
+  add(entries: string, stream?: Uint8Array): string {
+    const id = this.#offsets.push(0)
+    this.#write(id, entries, stream)
+    return `${id} 0 R`
+  }
+
+  end(kids: readonly string[]): Uint8Array<ArrayBuffer> {
+    this.#write(1, `/Type /Catalog /Pages ${this.pages}`)
+    this.#write(2, `/Type /Pages /Count ${kids.length} /Kids [${kids.join(' ')}]`)
+    const count = this.#offsets.length + 1
+    const rows = this.#offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`)
+    const end =
+      `xref\n0 ${count}\n0000000000 65535 f \n${rows.join('')}` +
+      `trailer\n<< /Size ${count} /Root 1 0 R >>\nstartxref\n${this.#length}\n%%EOF\n`
+    return new Uint8Array(Buffer.concat([...this.#parts, Buffer.from(end)]))
+  }
+
+  #write(id: number, entries: string, stream?: Uint8Array): void {
+    this.#offsets[id - 1] = this.#length
+    const length = stream ? ` /Length ${stream.length}` : ''
+    const parts = [`${id} 0 obj\n<< ${entries}${length} >>\n`, 'endobj\n']
+    if (stream) parts.splice(1, 0, 'stream\n', '\nendstream\n')
+    const bytes = parts.map((text) => Buffer.from(text))
+    if (stream) bytes.splice(2, 0, Buffer.from(stream))
+    this.#parts.push(...bytes)
+    this.#length += bytes.reduce((sum, part) => sum + part.length, 0)
+  }
+}

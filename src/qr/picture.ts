@@ -1,0 +1,100 @@
+import { CAPTION_GAP_MODULES, layOutCaption } from './caption.ts'
+import { clearMiddle, type Logo, logoSpan, placeIn } from './logo.ts'
+import { checkColor, type QrOptions } from './options.ts'
+import { pathOf, shortNumber } from './outline.ts'
+import { outlines, type QrMatrix } from './outlines.ts'
+
+/** A drawing for SVG and PDF. One unit is a module, or a millimetre on a sheet. */
+export interface Picture {
+  width: number
+  height: number
+  shapes: readonly Shape[]
+  image?: PlacedLogo | undefined
+}
+
+export interface Shape {
+  /** A color like `#1a2e4f`. */
+  fill: string
+  /** Path data that `parsePath` reads. */
+  path: string
+  /** Of a letter: its edges are smoothed, those of modules are not. */
+  isText?: boolean
+}
+
+interface PlacedLogo {
+  logo: Logo
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+interface PictureOptions
+  extends Pick<QrOptions, 'dark' | 'light' | 'margin' | 'caption' | 'transparent'> {
+  logo?: Logo | undefined
+}
+
+/** A code with its margin, its caption and its logo. The middle of `matrix` is cleared for it. */
+export function drawQr(matrix: QrMatrix, options: PictureOptions): Picture {
+  const { dark, light, margin, caption: text, logo, transparent } = options
+  checkColor(dark)
+  checkColor(light)
+  if (logo) clearMiddle(matrix, logoSpan(matrix.size))
+  const side = matrix.size + 2 * margin
+  const caption = text === '' ? undefined : layOutCaption(text, matrix.size)
+  const below = margin + matrix.size + CAPTION_GAP_MODULES
+  const height = caption ? Number(shortNumber(below + caption.height + margin)) : side
+  const ground = { fill: light, path: `M0 0h${side}v${height}H0z` }
+  const shapes = [
+    ...(transparent ? [] : [ground]),
+    { fill: dark, path: outlines(matrix, margin) },
+    ...(caption
+      ? [{ fill: dark, path: pathOf(caption.outlineAt(margin, below)), isText: true }]
+      : []),
+  ]
+  const image = logo && placeLogo(logo, { middle: side / 2, side: logoSpan(matrix.size) - 1 })
+  return { width: side, height, shapes, image }
+}
+
+function placeLogo(logo: Logo, square: { middle: number; side: number }): PlacedLogo {
+  const { width, height } = placeIn(logo.bitmap, square.side)
+  return { logo, x: square.middle - width / 2, y: square.middle - height / 2, width, height }
+}
+
+/** Pixels of an SVG without a size in millimetres, where a program does not choose its own. */
+const WIDTH_PX = 512
+
+/**
+ * An SVG document. The dark areas are outlines and not rows of strokes, so that no renderer shows
+ * hairlines between the rows at an odd scale. `mm`: its width on paper. `isBare`: without a size,
+ * which the default image of the API has never had.
+ */
+export function toSvg(
+  { width, height, shapes, image }: Picture,
+  { mm, isBare = false }: { mm?: number | undefined; isBare?: boolean },
+): string {
+  const link = image ? 'xmlns:xlink="http://www.w3.org/1999/xlink" ' : ''
+  const [wide, unit] = mm === undefined ? [WIDTH_PX, ''] : [mm, 'mm']
+  const high = shortNumber((wide * height) / width)
+  // ImageMagick's own renderer draws strokes unless they are turned off.
+  const size = isBare ? '' : `width="${wide}${unit}" height="${high}${unit}" stroke="none" `
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" ${link}viewBox="0 0 ${width} ${height}" ${size}`,
+    'shape-rendering="crispEdges">',
+    svgContent({ shapes, image }),
+    '</svg>\n',
+  ].join('')
+}
+
+export function svgContent({ shapes, image }: Pick<Picture, 'shapes' | 'image'>): string {
+  const paths = shapes.map(
+    ({ fill, path, isText }) =>
+      `<path fill="${fill}" ${isText ? 'shape-rendering="auto" ' : ''}d="${path}"/>`,
+  )
+  return paths.join('') + (image ? svgImage(image) : '')
+}
+
+/** The logo as a data URL: the document loads no other file. */
+const svgImage = ({ logo, x, y, width, height }: PlacedLogo): string =>
+  `<image x="${x}" y="${y}" width="${width}" height="${height}" ` +
+  `xlink:href="data:image/png;base64,${logo.png.toBase64()}"/>`
