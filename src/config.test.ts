@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError, listSettings, readConfig, urlHost } from './config.ts'
+import { ConfigError, listSettings, readConfig } from './config.ts'
+import { urlHost } from './lib/local-address.ts'
 
 test('every setting has its documented default', () => {
   const config = readConfig({})

@@ -389,6 +389,3 @@ function isAddressRange(text: string): boolean {
   if (!isIP(text.replace(/\/.*/, ''))) return false
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
-
-/** A host as in a URL: an IPv6 address is in brackets. */
-export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

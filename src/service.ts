@@ -23,6 +23,7 @@ import { RequestBodies } from './http/body.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
+import { hostAddress } from './lib/local-address.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
@@ -269,10 +270,8 @@ async function openStorage({ config, log, start, folder }: Base) {
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
-function openClusterPorts(
-  { clusterUrl, hostName }: Config,
-  host: { id: string; boot: string } | undefined,
-) {
+function openClusterPorts(config: Config, host: { id: string; boot: string } | undefined) {
+  const { clusterUrl, hostName } = config
   if (!clusterUrl || !host) return undefined
   const state = new MessageChannel()
   const applied = new MessageChannel()
@@ -281,6 +280,7 @@ function openClusterPorts(
     host: host.id,
     boot: host.boot,
     name: hostName,
+    address: hostAddress(config),
     state: state.port2,
     applied: applied.port2,
   }

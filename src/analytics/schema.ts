@@ -50,12 +50,12 @@ export const HitsView = z
       .array(z.object({ start: Time, hits: Count }).meta({ id: 'HitBucket' }))
       .meta({ description: 'In the order of time, also those without hits.' }),
   })
-  .meta({ id: 'Hits' })
+  .meta({ id: 'HitSeries' })
 export type HitsView = z.infer<typeof HitsView>
 
 export const LinkHitsView = z
   .object({ code: z.string().regex(CODE_PATTERN), ...HitsView.shape })
-  .meta({ id: 'LinkHits' })
+  .meta({ id: 'LinkHitSeries' })
 export type LinkHitsView = z.infer<typeof LinkHitsView>
 
 const VALUES_MAX = 1000
@@ -104,7 +104,7 @@ export const VisitsView = z
       .meta({ description: 'The most frequent first; of people, unless `by` is `bot`.' }),
     other: Count.meta({ description: 'Redirects with values that are not listed.' }),
   })
-  .meta({ id: 'Visits' })
+  .meta({ id: 'VisitReport' })
 export type VisitsView = z.infer<typeof VisitsView>
 
 export const LinkVisitsView = z
@@ -112,5 +112,5 @@ export const LinkVisitsView = z
     code: z.string().regex(CODE_PATTERN),
     ...VisitsView.shape,
   })
-  .meta({ id: 'LinkVisits' })
+  .meta({ id: 'LinkVisitReport' })
 export type LinkVisitsView = z.infer<typeof LinkVisitsView>

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createReadStream, createWriteStream, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -10,6 +11,7 @@ import { closeWritable } from '../db/open.ts'
 import { assert } from '../lib/assert.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { requireRoom } from './disk.ts'
 
 /**
  * A backup is one SQLite database, compressed with zstd: the tables of the service, and a table
@@ -36,17 +38,25 @@ const Manifest = z.object({
 })
 export type Manifest = z.infer<typeof Manifest>
 
+type Counts = Pick<Manifest, 'accounts' | 'links' | 'redirects'>
+
+/** What a restored file contains. Only a backup says when it was made. */
+export type Contents = Counts & Partial<Pick<Manifest, 'created_at'>>
+
 /** Describes a database. `hopcode`: the release that wrote it. `createdAt`: epoch ms. */
 export function newManifest(db: Database, hopcode: string, createdAt: number): Manifest {
-  type Counts = Pick<Manifest, 'accounts' | 'links' | 'redirects'>
-  const counts = db
+  const created_at = isoTime(createdAt)
+  const database_version = versionOf(db)
+  return { format: FORMAT, hopcode, created_at, database_version, ...countsOf(db) }
+}
+
+export function countsOf(db: Database): Counts {
+  return db
     .query<Counts, []>(
       `SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM links) AS links,
               coalesce((SELECT redirects FROM hit_totals WHERE id = 1), 0) AS redirects`,
     )
     .get() as Counts
-  const created_at = isoTime(createdAt)
-  return { format: FORMAT, hopcode, created_at, database_version: versionOf(db), ...counts }
 }
 
 const TABLE = 'backup'
@@ -138,15 +148,17 @@ export async function unpackBackup(
     throw new DataError(`${from} is not a backup of Hopcode.`)
   }
   const stages = isPlain ? [] : [createZstdDecompress()]
+  const whole = (parts: AsyncIterable<Buffer>) => limitToHeader(parts, dirname(file))
   try {
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 })
-    await pipeline([Readable.from(pieces), ...stages, out])
+    await pipeline([Readable.from(pieces), ...stages, whole, out])
   } catch (error) {
+    if (error instanceof DataError) throw error
     if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
     throw damaged(from, (error as Error).message)
   }
   // The decompressor accepts input that is cut off.
-  const bytes = await Bun.file(file).slice(0, 100).bytes()
+  const bytes = await Bun.file(file).slice(0, HEADER_BYTES).bytes()
   if (statSync(file).size !== databaseBytes(Buffer.from(bytes)))
     throw damaged(from, 'it is cut off')
 }
@@ -154,9 +166,31 @@ export async function unpackBackup(
 const damaged = (from: string, why: string) =>
   new DataError(`${from} is damaged: ${why}. Restore another backup.`)
 
+/**
+ * The bytes of a database, which may come from a small file that expands to many. Throws once they
+ * are more than its header says; DataError if the disk of `folder` has no room for that many.
+ */
+async function* limitToHeader(parts: AsyncIterable<Buffer>, folder: string) {
+  let head = Buffer.alloc(0)
+  let bytes = 0
+  for await (const part of parts) {
+    bytes += part.length
+    if (head.length < HEADER_BYTES) {
+      head = Buffer.concat([head, part.subarray(0, HEADER_BYTES)])
+      if (head.length >= HEADER_BYTES) requireRoom(folder, databaseBytes(head))
+    }
+    if (head.length >= HEADER_BYTES && bytes > databaseBytes(head)) {
+      throw new Error('it is longer than its header says')
+    }
+    yield part
+  }
+}
+
+const HEADER_BYTES = 100
+
 /** The size of the file by its header: https://sqlite.org/fileformat.html, 1.3. */
 function databaseBytes(header: Buffer): number {
-  if (header.length < 100) return -1
+  if (header.length < HEADER_BYTES) return -1
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
   return pageBytes * header.readUInt32BE(28)
 }

@@ -29,13 +29,7 @@ import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 import { imageFolder, retireImages } from '../qr/files.ts'
 import { remakeAtStart } from '../qr/remake.ts'
-import {
-  closeAlone,
-  type Manifest,
-  newManifest,
-  takeContents,
-  unpackBackup,
-} from './backup-file.ts'
+import { type Contents, closeAlone, countsOf, takeContents, unpackBackup } from './backup-file.ts'
 import { checkDatabase } from './invariants.ts'
 
 /**
@@ -77,18 +71,18 @@ export interface RestoreCommand {
 export async function decideOnBackup(
   source: AsyncIterable<Uint8Array>,
   command: RestoreCommand,
-): Promise<Manifest> {
+): Promise<Contents> {
   const { from, dataDir, aside } = command
   const folder = beginRestore(dataDir)
   try {
     await unpackBackup(source, from, join(folder, 'hopcode.db'))
-    const manifest = await prepareDatabase(folder, command)
+    const contents = await prepareDatabase(folder, command)
     writeFileSync(asideFile(folder), aside, { flush: true })
     for (const name of NEW_FILES.filter((name) => existsSync(join(folder, name)))) {
       flushToDisk(join(folder, name))
     }
     decideRestore(dataDir)
-    return manifest
+    return contents
   } catch (error) {
     discardRestore(dataDir)
     throw error
@@ -102,7 +96,7 @@ export async function decideOnBackup(
 async function prepareDatabase(
   folder: string,
   { from, dataDir, joinCluster }: RestoreCommand,
-): Promise<Manifest> {
+): Promise<Contents> {
   const file = join(folder, 'hopcode.db')
   refuseUnusable(file)
   const db = openWritable(file)
@@ -118,7 +112,7 @@ async function prepareDatabase(
     if (!isKeyOf(db, hasher)) {
       throw new DataError(`${from} is not restored: its secret.key is that of another database.`)
     }
-    const manifest = contents?.manifest ?? manifestOf(db, from)
+    const described = contents?.manifest ?? countsOf(db)
     if (!joinCluster || !keepJournal(db, dataDir)) {
       using journal = JournalFile.open(journalFile(folder))
       adoptJournal(db, journal.id)
@@ -128,7 +122,7 @@ async function prepareDatabase(
     if (joinCluster) await joinCluster(db)
     else endSessions(db)
     closeAlone(db)
-    return manifest
+    return described
   } catch (error) {
     db.close()
     throw error
@@ -175,10 +169,6 @@ function readFolderKey(dataDir: string, from: string): string {
     )
   }
 }
-
-/** For a database that is not a backup: its time is that of the file. */
-const manifestOf = (db: Database, from: string): Manifest =>
-  newManifest(db, 'unknown', statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? 0)
 
 /**
  * Without this, a session that was closed or a one-time link that was used after the backup would

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from '@commander-js/extra-typings'
-import { type Manifest, type Sink, writeBackup } from '../backup/backup-file.ts'
+import { type Contents, type Manifest, type Sink, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { formatBytes } from '../lib/bytes.ts'
@@ -127,12 +127,12 @@ async function writeSnapshot(job: Job, scratch: string, put: Sink): Promise<Mani
   return manifest
 }
 
-export function contents({ accounts, links, redirects, created_at }: Manifest): string {
+export function contents({ accounts, links, redirects, created_at }: Contents): string {
   const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   return [
     counted(accounts, 'account'),
     counted(links, 'link'),
     counted(redirects, 'redirect'),
-    `as of ${created_at}`,
+    ...(created_at ? [`as of ${created_at}`] : []),
   ].join(', ')
 }

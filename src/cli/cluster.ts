@@ -24,6 +24,7 @@ import { closeWritable, databaseFile } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { MINUTE, SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { hostAddress } from '../lib/local-address.ts'
 import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { isRestoredOnly } from '../qr/remake.ts'
@@ -34,7 +35,6 @@ import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
 import { type Flag, parseText } from './options.ts'
 import { findPositionOf, readFolder, requireOrigin, restoreFiles } from './restore.ts'
-import { localAddress } from './service.ts'
 
 export function addClusterCommands(program: Command): void {
   const cluster = program.command('cluster').description('several hosts with the same links')
@@ -84,7 +84,7 @@ async function init(config: Config): Promise<string> {
   const wasInCluster = findPositionOf(dataDir) !== undefined
   const { seq } = await withFolder(dataDir, ({ db }) => {
     recordBaseUrl(db, config.baseUrl)
-    return initCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) })
+    return initCluster({ db, dataDir, clusterUrl, ...entryOf(config) })
   })
   return wasInCluster
     ? `The tables of the cluster are those of this release. This host is at entry ${seq}.`
@@ -110,7 +110,7 @@ async function join(config: Config, origin: string): Promise<string> {
     keepsOld: !isUnused,
     joinCluster: (db) => {
       requireSameBaseUrl(db, config.baseUrl)
-      return joinCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) })
+      return joinCluster({ db, dataDir, clusterUrl, ...entryOf(config) })
     },
   })
   return (
@@ -207,13 +207,6 @@ function requireHost(hosts: readonly HostState[], id: string): HostState {
   throw new DataError(`${problem} the id or name ${id}. The hosts: ${known || 'none'}`)
 }
 
-/** Of this host, for people: all hosts have the same BASE_URL. */
-function nameAndAddress({ host, port, hostName }: Config): { name: string; address: string } {
-  const local = localAddress(host, port)
-  const address = local.replace(/^http:\/\/127\.0\.0\.1(?=:)/, `http://${hostName}`)
-  return { name: hostName, address }
-}
-
 /** Opens the folder while no service uses it. */
 async function withFolder<Result>(
   dataDir: string,
@@ -227,3 +220,6 @@ async function withFolder<Result>(
     closeWritable(folder.db)
   }
 }
+
+/** This host in the list of hosts. */
+const entryOf = (config: Config) => ({ name: config.hostName, address: hostAddress(config) })

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from '@commander-js/extra-typings'
-import type { Manifest } from '../backup/backup-file.ts'
+import type { Contents } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
 import {
   asideName,
@@ -97,9 +97,9 @@ export async function restoreFiles(
 ): Promise<string> {
   const from = requireOrigin(origin)
   const aside = keepsOld ? asideName(Date.now()) : UNFINISHED
-  const manifest = await decide(origin, { from, dataDir, aside, joinCluster })
+  const found = await decide(origin, { from, dataDir, aside, joinCluster })
   for (const _ of moves(dataDir));
-  const restored = `${from}: ${contents(manifest)}.`
+  const restored = `${from}: ${contents(found)}.`
   if (!keepsOld) discardRestore(dataDir)
   if (!existsSync(join(dataDir, aside))) return restored
   const advice = `The old files are in ${aside} in DATA_DIR. Delete them when everything works.`
@@ -111,7 +111,7 @@ interface RestoreOptions extends Pick<RestoreCommand, 'dataDir' | 'joinCluster'>
   keepsOld?: boolean
 }
 
-async function decide(origin: string, command: RestoreCommand): Promise<Manifest> {
+async function decide(origin: string, command: RestoreCommand): Promise<Contents> {
   const { from, dataDir } = command
   try {
     if (origin !== STREAM) requireRoom(dataDir, statSync(from).size + JOURNAL_BYTES)

@@ -1,6 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
-import { type Config, readConfig, urlHost } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { isoTime, wallClock } from '../lib/clock.ts'
+import { localAddress } from '../lib/local-address.ts'
 import { print } from '../lib/log.ts'
 import { maintenanceSetting } from '../maintenance/mode.ts'
 import { type Administration, printing } from './administration.ts'
@@ -45,12 +46,6 @@ export const maintenanceCommands = { beginMaintenance, endMaintenance, showMaint
 const run = printing(maintenanceCommands)
 
 const TIMEOUT_MS = 3000
-
-/** Where a service with these settings answers on this machine. */
-export function localAddress(host: string, port: number): string {
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${urlHost(name)}:${port}`
-}
 
 /**
  * Whether the service on this machine is ready: for a container's health check. `address`: the one

@@ -64,10 +64,10 @@ export interface ImportOptions extends CallOptions {
   dryRun?: boolean | undefined
 }
 
-export type Hits = Schemas['Hits']
-export type LinkHits = Schemas['LinkHits']
-export type Visits = Schemas['Visits']
-export type LinkVisits = Schemas['LinkVisits']
+export type Hits = Schemas['HitSeries']
+export type LinkHits = Schemas['LinkHitSeries']
+export type Visits = Schemas['VisitReport']
+export type LinkVisits = Schemas['LinkVisitReport']
 
 export interface QrImage {
   /** `image/png` or `image/svg+xml`. */

@@ -212,7 +212,7 @@ export interface Schemas {
     code: string | null;
     message: string;
   };
-  Hits: {
+  HitSeries: {
     /**
      * Format: date-time
      * @description When the first bucket begins.
@@ -235,7 +235,7 @@ export interface Schemas {
     start: string;
     hits: number;
   };
-  LinkHits: {
+  LinkHitSeries: {
     code: string;
     /**
      * Format: date-time
@@ -254,7 +254,7 @@ export interface Schemas {
     /** @description In the order of time, also those without hits. */
     buckets: Schemas["HitBucket"][];
   };
-  Visits: {
+  VisitReport: {
     by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
     /**
      * Format: date-time
@@ -291,7 +291,7 @@ export interface Schemas {
     name: string;
     hits: number;
   };
-  LinkVisits: {
+  LinkVisitReport: {
     code: string;
     by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
     /**

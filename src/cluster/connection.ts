@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { SQL } from 'bun'
 import { withTimeout } from '../lib/deadline.ts'
 
@@ -65,6 +66,23 @@ function reasonOf(error: unknown): string {
   const { code = '', errno, message } = error as Error & { code?: string; errno?: string }
   if (code.startsWith('ERR_POSTGRES_CONNECTION_') || message === NOT_ANSWERING) return NOT_ANSWERING
   return errno === QUERY_CANCELED ? NOT_ANSWERING : `PostgreSQL: ${message}`
+}
+
+const POSTGRES_PORT = 5432
+
+/**
+ * Why no connection to the server of a URL can be opened, such as `getaddrinfo ENOTFOUND db`:
+ * the driver says only that it failed. Undefined if one can be opened.
+ */
+export async function connectionProblem(url: string): Promise<string | undefined> {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const socket = connect({ host, port: Number(port) || POSTGRES_PORT, timeout: CONNECT_MS })
+  socket.once('connect', () => resolve(undefined))
+  socket.once('timeout', () => resolve('no answer'))
+  socket.once('error', ({ message }) => resolve(message))
+  return promise.finally(() => socket.destroy())
 }
 
 /** SQLSTATE. */

@@ -94,8 +94,9 @@ interface PostgresLogOptions {
   host: string
   /** A random id of this process. Absent where it sends no reports. */
   boot?: string
-  /** The name of the host, which its reports contain. */
+  /** The name and the address of the host, which its reports contain. */
   name?: string
+  address?: string
 }
 
 /**
@@ -186,13 +187,13 @@ export class PostgresLog {
    * `HostInUse` after a report of another process that has not left since and is in the lease.
    */
   async report(report: HostReport): Promise<LogState> {
-    const { host, boot, name = null } = this.#options
+    const { host, boot, name = null, address = null } = this.#options
     const { applied, version, problem, digests } = report
     const [row] = await this.#report.run(
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts
-          SET name = coalesce(${name}::text, name),
+          SET name = coalesce(${name}::text, name), address = coalesce(${address}::text, address),
             applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
             program = ${VERSION}, boot = ${boot}
           WHERE id = ${host} AND (

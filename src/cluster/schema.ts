@@ -1,4 +1,5 @@
 import type { SQL } from 'bun'
+import { DataError } from '../lib/data-error.ts'
 import type { LogPosition } from './position.ts'
 
 /** The tables of a cluster in PostgreSQL, created and upgraded by `hopcode cluster init`. */
@@ -52,8 +53,22 @@ const FORMAT = STEPS.length
  */
 export const HOSTS_LOCK = 4657
 
-/** Creates what is missing. Until the end of the caller's transaction, no other call does. */
+const POSTGRES_LEAST = 15
+
+/** `version`: PostgreSQL's `server_version_num`. Throws DataError for a release that is too old. */
+export function requirePostgres(version: number): void {
+  const major = Math.floor(version / 10_000)
+  if (major >= POSTGRES_LEAST) return
+  throw new DataError(`PostgreSQL ${major} is too old: a cluster needs ${POSTGRES_LEAST} or later.`)
+}
+
+/**
+ * Creates what is missing. Throws DataError if PostgreSQL is too old. Until the end of the caller's
+ * transaction, no other call does.
+ */
 export async function createTables(sql: SQL): Promise<void> {
+  const [server] = await sql`SELECT current_setting('server_version_num')::int AS version`
+  requirePostgres(server.version)
   await sql`SELECT pg_advisory_xact_lock(${HOSTS_LOCK})`
   await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
   const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`

@@ -9,7 +9,7 @@ import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
 import { OTHER_CLUSTER } from './apply.ts'
 import { UNDECIDED } from './comparison.ts'
-import { Connection } from './connection.ts'
+import { Connection, connectionProblem } from './connection.ts'
 import { CALLS_VERSION } from './entries.ts'
 import { hostIdFile, hostIdOf } from './host-id.ts'
 import {
@@ -160,7 +160,7 @@ export async function usingPostgres<Result>(
   try {
     return await connection.run(work, WORK_MS)
   } catch (error) {
-    const cause = ((error as Error).cause ?? error) as Error & { errno?: string }
+    const cause = ((error as Error).cause ?? error) as Error & { errno?: string; code?: string }
     if (cause instanceof DataError) throw cause
     if (cause.errno === UNDEFINED_TABLE) {
       throw new DataError(
@@ -168,7 +168,9 @@ export async function usingPostgres<Result>(
         { cause },
       )
     }
-    throw new DataError(`PostgreSQL at ${hostOf(url)}: ${cause.message}`, { cause })
+    const isClosed = cause.code?.startsWith('ERR_POSTGRES_CONNECTION_')
+    const reason = (isClosed && (await connectionProblem(url))) || cause.message
+    throw new DataError(`PostgreSQL at ${hostOf(url)}: ${reason}`, { cause })
   } finally {
     await connection.close()
   }

@@ -56,7 +56,10 @@ export interface JsonSchema {
   anyOf?: JsonSchema[]
 }
 
-/** `components.schemas` of a document: the models that have an `id`, by it. */
+/**
+ * `components.schemas` of a document: the models that have an `id`, by it. The id of an operation
+ * is none: generators would write two types of the same name.
+ */
 export type NamedSchemas = Record<string, JsonSchema>
 
 const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']

@@ -26,7 +26,11 @@ const SELECT = `SELECT link_id AS linkId, code, url, shows_url AS showsUrl
 /** Public pages with the numbers of one link, for everybody who has their secret address. */
 export const sharedPages = subject({
   reads(db) {
-    const byHash = db.prepare<SharedPage, [Uint8Array]>(`${SELECT} WHERE hash = ?`)
+    // None of an account whose links the owner of the service has disabled.
+    const byHash = db.prepare<SharedPage, [Uint8Array]>(
+      `${SELECT} JOIN accounts ON accounts.id = account_id
+       WHERE hash = ? AND links_disabled_at IS NULL`,
+    )
     const byLink = db.prepare<SharedPage, [number]>(`${SELECT} WHERE link_id = ?`)
     return {
       findByHash: (hash: Uint8Array): SharedPage | undefined => byHash.get(hash) ?? undefined,

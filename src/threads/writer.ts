@@ -22,8 +22,9 @@ export interface ClusterSettings {
   host: string
   /** A random id of this process. */
   boot: string
-  /** The name of the host. */
+  /** The name and the address of the host. */
   name: string
+  address: string
   /** Receives each StateEvent. */
   state: MessagePort
   /** Receives each AppliedEvent, and returns each SeenMessage. */
@@ -71,14 +72,14 @@ interface SharedOrderParts {
 }
 
 function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): Order {
-  const { url, host, boot, name, state, applied } = cluster
+  const { url, host, boot, name, address, state, applied } = cluster
   // The log is durable: after a loss of power, its last entries are applied again.
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
     functions: { ...searchWrites(db), ...loggedWrites(db, { id: host, journal }) },
     host,
-    log: new PostgresLog({ url, host, boot, name }),
+    log: new PostgresLog({ url, host, boot, name, address }),
     compares: true,
     prepare: hitCalls(db, journal, host),
     onApplied: (event) => {

@@ -132,6 +132,21 @@ test('after a restore everybody signs in anew, and no one-time link of the backu
   expect(count(String(other.DATA_DIR))).toBe(0)
 })
 
+test('a copy that another program made is restored from standard input, and no time is claimed for it', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(folder.path)
+  await makeAccount(env)
+  const copy = `${folder.path}.db`
+  using db = new Database(join(folder.path, 'hopcode.db'))
+  db.run(`VACUUM INTO '${copy}'`)
+  db.close()
+  const child = Bun.spawn([await binary(), 'restore', '-'], { env, stdin: Bun.file(copy) })
+  const out = await new Response(child.stdout).text()
+  rmSync(copy)
+  expect([await child.exited, out]).toEqual([0, expect.stringContaining('1 account')])
+  expect(out).not.toMatch(/\b19\d\d-|as of/)
+})
+
 test('a start removes what a killed restore left, and a check mentions it', async () => {
   using folder = temporaryFolder()
   const env = unlimited(folder.path)

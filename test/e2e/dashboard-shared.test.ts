@@ -1,8 +1,13 @@
 import { expect, test } from 'bun:test'
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { disableAccount, enableAccount } from '../../src/cli/accounts.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, Visitor } from '../support/dashboard.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { makeMember } from '../support/members.ts'
 
 /** The public page of a link, and hits of the last half hour. */
 
@@ -102,6 +107,38 @@ test('an address ends with the next one, when the page is switched off, and with
   app.advance(60_000)
   await eventually('the link is deleted', async () => (await guest.get(last)).status === 404)
   expect((await owner.get(`/app/links/${code}`)).status).toBe(404)
+})
+
+test('no public page outlives a takedown of the account or of the host, whatever it shows', async () => {
+  using lists = temporaryFolder()
+  const file = join(lists.path, 'list.txt')
+  writeFileSync(file, 'other.example\n')
+  const env = { ...ENV, ANONYMOUS_READS_PER_MINUTE: '0', BLOCKLIST_FILES: file }
+  await using app = await testApp({ env })
+  await setUpOwner(app)
+  const email = 'free@example.com'
+  const member = await makeMember(app, email)
+  const { code } = await app.shorten(DESTINATION, 'free')
+  const path = `/app/links/${code}`
+  const { text } = await member.post(`${path}/share`, { url: '1' }, { from: path })
+  const [address = ''] = /\/app\/shared\/[\w-]{22}(?=")/.exec(text) ?? []
+  const guest = new Visitor(app, { from: '192.0.2.81' })
+  const seen = async () => {
+    const page = await guest.get(address)
+    return [page.status, page.text.includes('private-plans')]
+  }
+  expect(await seen()).toEqual([200, true])
+  // Its links still redirect.
+  await disableAccount(app.administration, { email, links: false })
+  expect(await seen()).toEqual([200, true])
+  await disableAccount(app.administration, { email, links: true })
+  expect(await seen()).toEqual([404, false])
+  await enableAccount(app.administration, { email })
+  expect(await seen()).toEqual([200, true])
+  writeFileSync(`${file}.new`, 'example.com\n')
+  renameSync(`${file}.new`, file)
+  await eventually('the page is gone', async () => (await seen())[0] === 404)
+  expect(await seen()).toEqual([404, false])
 })
 
 test('a page that does not exist is a read, and reads are limited', async () => {

@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import parsePrometheus from 'parse-prometheus-text-format'
 import { version } from '../../package.json' with { type: 'json' }
 import { FAMILIES } from '../../src/status/families.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { shared } from '../support/shared.ts'
 import { testWith } from '../support/tools.ts'
 
@@ -82,6 +84,28 @@ testWith('promtool')('promtool has no complaint about the page and the alerts', 
   const rules = Bun.spawnSync(['promtool', 'check', 'rules', join(OPERATIONS, 'alerts.yml')])
   expect([rules.exitCode, String(rules.stderr)]).toEqual([0, ''])
 })
+
+testWith('promtool')(
+  'the configuration for Prometheus is valid, and its path has the metrics',
+  async () => {
+    const page = readFileSync(join(OPERATIONS, 'monitoring.md'), 'utf8')
+    const [, yaml = ''] = /```yaml\n(# prometheus\.yml\n.*?)```/s.exec(page) ?? []
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'prometheus.yml'), yaml)
+    cpSync(join(OPERATIONS, 'alerts.yml'), join(folder.path, 'alerts.yml'))
+    const check = Bun.spawnSync(['promtool', 'check', 'config', 'prometheus.yml'], {
+      cwd: folder.path,
+    })
+    expect([check.exitCode, String(check.stderr)]).toEqual([0, ''])
+    const [job] = (Bun.YAML.parse(yaml) as { scrape_configs: { metrics_path?: string }[] })
+      .scrape_configs
+    await using app = await testApp()
+    // Prometheus's default is /metrics.
+    const response = await fetch(app.url + (job?.metrics_path ?? '/metrics'))
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('hopcode_ready 1')
+  },
+)
 
 test('answers are counted by route, method and status, and never by path', async () => {
   await using app = await testApp()

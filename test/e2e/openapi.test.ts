@@ -204,7 +204,7 @@ test('every value of the description has a type that clients of each language ca
 
 test('every JSON body and response refers to a named schema, and every name is used', async () => {
   await using app = await testApp()
-  const { document } = await describeApi(app)
+  const { document, operations } = await describeApi(app)
   const parts = partsOf(document)
   const bodies = parts.filter(([path]) => path.endsWith(`content ${JSON_TYPE} schema`))
   expect(bodies.length).toBeGreaterThan(20)
@@ -213,6 +213,9 @@ test('every JSON body and response refers to a named schema, and every name is u
   expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['Link', 'Error']))
   expect(pathsOf(parts, (part) => 'definitions' in part)).toEqual([])
   const refs = new Set(parts.map(([, { $ref }]) => $ref))
+  // Generators name types after both.
+  const ids = [...operations.values()].map(({ operationId }) => operationId.toLowerCase())
+  expect(Object.keys(schemas).filter((name) => ids.includes(name.toLowerCase()))).toEqual([])
   // The line of an import is described in the text of its operation.
   const unused = Object.keys(schemas).filter((name) => !refs.has(`#/components/schemas/${name}`))
   expect(unused).toEqual(['ImportedLink'])

@@ -33,6 +33,7 @@ const TOOLS = {
   curl: program('curl'),
   haproxy: program('haproxy'),
   varnish: program('varnishd', 'varnish'),
+  pgbouncer: program('pgbouncer'),
   wrk: program('wrk'),
   postgres: {
     isThere: () => {

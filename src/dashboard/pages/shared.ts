@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts'
 import { clientOf } from '../../http/context.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
+import type { Code } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { authorOf, type Link } from '../../links/link.ts'
 import { ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
@@ -106,6 +107,14 @@ function lastWeek(now: number): DayRange {
   return { from: monday - 7, to: monday }
 }
 
+/** Whether visitors get “Link disabled”: by the code, or by the host. */
+const isTakenDown = (
+  { data, blocklist }: DashboardDeps,
+  { code, url }: { code: Code; url: string | null },
+): boolean =>
+  data.moderation.findByCode(code) !== undefined ||
+  (url !== null && blocklist.isBlocked(new URL(url)))
+
 async function sharedPage(
   context: Pick<PageContext, 'deps' | 'request' | 'query'>,
   token: string,
@@ -114,7 +123,7 @@ async function sharedPage(
   const shared = TOKEN.test(token)
     ? deps.data.sharedPages.findByHash(deps.hasher.hash('shared-page', token))
     : undefined
-  if (!shared || deps.data.moderation.findByCode(shared.code)) throw new AppError('page_not_found')
+  if (!shared || isTakenDown(deps, shared)) throw new AppError('page_not_found')
   const owner = { linkId: shared.linkId }
   const empty = html`<p>This link has not been followed yet.</p>`
   const chart = await readHits(context, { owner, zone: 'UTC', empty })
