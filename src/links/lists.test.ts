@@ -76,13 +76,16 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
     },
     expected({ accountId, limit, offset, search = '', inProperties, tag }: ListQuery) {
       const text = search.toLowerCase()
+      const words = inProperties ? text.split(/\s+/).filter(Boolean) : [text]
       const found = linksOf(accountId).filter(({ code, url, title = '', tags = [] }) => {
         const fields = [
           code,
           url ?? '',
           ...(inProperties ? [title, tags.toSorted().join(' ')] : []),
         ]
-        const isFound = fields.some((field) => field.toLowerCase().includes(text))
+        const isFound = words.every((word) =>
+          fields.some((field) => field.toLowerCase().includes(word)),
+        )
         return isFound && (tag === undefined || tags.includes(tag))
       })
       const page = found.slice(offset, offset + limit)

@@ -5,8 +5,10 @@ import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
+import type { AliasReads } from './aliases.ts'
 import { LINK_COLUMNS, type Link, type PublicUrls, type SecretLink } from './link.ts'
 import type { LinkPages } from './lists.ts'
+import { searchTextOf } from './resolve.ts'
 import type { ListQuery, ListView, LookupView } from './schema.ts'
 
 export interface ReadDeps {
@@ -14,6 +16,7 @@ export interface ReadDeps {
   pages: Pick<LinkPages, 'find'>
   hits: HitCounts
   addresses: PublicUrls
+  aliases: AliasReads
 }
 
 /** The link of a code in any letter case. Throws `code_not_found`, also for a malformed code. */
@@ -41,12 +44,14 @@ function lookupView(link: Link, hitCount: number): LookupView {
 
 /** A page of the account's codes, newest first. Hits are read last, so that none is missing. */
 export async function list(
-  { pages, hits, addresses }: ReadDeps,
+  deps: ReadDeps,
   { id }: Account,
   { limit, offset, search }: z.output<typeof ListQuery>,
   signal?: AbortSignal,
 ): Promise<ListView> {
-  const { total, links } = await pages.find({ accountId: id, limit, offset, search }, signal)
+  const { pages, hits, addresses } = deps
+  const text = search === undefined ? undefined : searchTextOf(deps, id, search)
+  const { total, links } = await pages.find({ accountId: id, limit, offset, search: text }, signal)
   const counts = hits.of(links.map((link) => link.id))
   const items = links.map((link) => ({
     ...lookupView(link, counts.get(link.id) ?? 0),

@@ -1,8 +1,8 @@
+import type { AccountId } from '../accounts/store.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { type AliasReads, decodePath } from './aliases.ts'
 import type { Link, PublicUrls } from './link.ts'
 import { peelings, withoutInvisible } from './pasted.ts'
-import type { LinkReads } from './read.ts'
 
 /**
  * Finds the link that a person means: by its code, an alias or a short URL, with or without scheme,
@@ -11,7 +11,7 @@ import type { LinkReads } from './read.ts'
  */
 
 export interface ResolveDeps {
-  reads: Pick<LinkReads, 'findByCode'>
+  reads: { findByCode(code: Code): Link | undefined }
   aliases: Pick<AliasReads, 'find'>
   addresses: Pick<PublicUrls, 'pathIn'>
 }
@@ -31,10 +31,11 @@ export function resolveLink(deps: ResolveDeps, text: string): Link | undefined {
   return firstOf(namedPaths(deps, text), ({ path }) => findByPath(deps, path))
 }
 
-/** The same for texts that name a host of short URLs: any other text is a search. */
-export function resolveAddress(deps: ResolveDeps, text: string): Link | undefined {
+/** What to search for: a text that is the short URL of a link finds the link by its code. */
+export function searchTextOf(deps: ResolveDeps, accountId: AccountId, text: string): string {
   const addresses = namedPaths(deps, text).filter(({ isAddress }) => isAddress)
-  return firstOf(addresses, ({ path }) => findByPath(deps, path))
+  const found = firstOf(addresses, ({ path }) => findByPath(deps, path))
+  return found?.accountId === accountId ? found.code : text
 }
 
 /** The code of that link, or else one that the text contains: it may be disabled without a link. */

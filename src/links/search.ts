@@ -11,8 +11,25 @@ import type { Link } from './link.ts'
  * in the index yet: their rows are all compared.
  */
 
-/** Removes letter case for comparisons. Greek has two small forms of sigma. */
-const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
+const ASCII = /^[\0-\x7f]*$/
+const MARKS = /\p{Mn}+/gu
+/** Removes letter case only. Greek has two small forms of sigma. */
+const lower = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
+
+/** Letters that have no decomposition. */
+const PLAIN: Readonly<Record<string, string>> = { ς: 'σ', ß: 'ss', ø: 'o', ł: 'l', đ: 'd', æ: 'ae' }
+const PLAINED = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'g')
+
+/**
+ * Removes letter case and accents for comparisons. Marks go before the decomposition too: its time
+ * is quadratic in the length of a run of them.
+ */
+function fold(text: string): string {
+  const small = text.toLowerCase()
+  if (ASCII.test(small)) return small
+  const bare = small.replace(MARKS, '').normalize('NFD').replace(MARKS, '')
+  return bare.replace(PLAINED, (letter) => PLAIN[letter] ?? letter)
+}
 
 /** Characters in one entry of the index. */
 const TRIGRAM = 3
@@ -57,15 +74,27 @@ export function indexText({ code, url, text }: IndexedTexts): string {
 export const isSearchable = (text: string, inProperties: boolean): boolean =>
   inProperties ? text.trim() !== '' && !/[^\P{Cc}\s]/u.test(text) : !/[\p{Cc}\p{Z}]/u.test(text)
 
-/** An FTS5 query for the candidates; undefined where the text is too short for the index. */
-function candidatesQuery(folded: string): string | undefined {
-  const characters = [...folded]
-  const last = characters.length - TRIGRAM
-  if (last < 0) return undefined
-  const starts = Array.from({ length: TRIGRAMS_MAX }, (_, n) =>
-    Math.round((n * last) / (TRIGRAMS_MAX - 1)),
-  )
-  const trigrams = starts.map((at) => quoted(characters.slice(at, at + TRIGRAM).join('')))
+/** The words of a search over properties: a link has all of them, in any field. */
+const wordsOf = (text: string): string[] => [
+  ...new Set(text.split(/\s+/u).filter((word) => word !== '')),
+]
+
+/** Words whose trigrams are looked up. */
+const QUERIED_WORDS_MAX = 3
+
+/** An FTS5 query for the candidates; undefined where all words are too short for the index. */
+function candidatesQuery(words: readonly string[]): string | undefined {
+  const long = words.filter((word) => [...word].length >= TRIGRAM)
+  if (long.length === 0) return undefined
+  const queried = long.sort((a, b) => b.length - a.length).slice(0, QUERIED_WORDS_MAX)
+  const trigrams = queried.flatMap((word) => {
+    const characters = [...word]
+    const last = characters.length - TRIGRAM
+    const starts = Array.from({ length: TRIGRAMS_MAX }, (_, n) =>
+      Math.round((n * last) / (TRIGRAMS_MAX - 1)),
+    )
+    return starts.map((at) => quoted(characters.slice(at, at + TRIGRAM).join('')))
+  })
   return `${quoted(LONG)} OR (${[...new Set(trigrams)].join(' AND ')})`
 }
 
@@ -146,9 +175,10 @@ class Search implements LinkSource {
   readonly #statements: Statements
   readonly #sizes: typeof SEARCH_SIZES
   readonly #accountId: AccountId
-  readonly #folded: string
-  /** The text in upper case, for comparison with codes. */
-  readonly #code: string
+  /** Normalizes texts for comparison: the contract has no accents folded. */
+  readonly #normalize: (text: string) => string
+  /** Normalized, and as they are compared with codes, which are in upper case. */
+  readonly #words: readonly { text: string; code: string }[]
   readonly #query: string | undefined
   #span: number
   /** Rows to read before the index is used again. */
@@ -159,14 +189,17 @@ class Search implements LinkSource {
     sizes: typeof SEARCH_SIZES,
     { accountId, text, inProperties }: SearchText,
   ) {
-    const folded = inProperties ? foldSpaced(text) : fold(text)
+    const words = inProperties ? wordsOf(text) : [text]
+    this.#normalize = inProperties ? fold : lower
     this.#statements = statements
     this.#sizes = sizes
     this.#span = sizes.span
     this.#accountId = accountId
-    this.#folded = folded
-    this.#code = folded.replace(/[a-z]/g, (letter) => letter.toUpperCase())
-    this.#query = candidatesQuery(folded)
+    this.#words = words.map(this.#normalize).map((word) => ({
+      text: word,
+      code: word.replace(/[a-z]/g, (letter) => letter.toUpperCase()),
+    }))
+    this.#query = candidatesQuery(words.map(fold))
   }
 
   count({ after, upTo }: IdRange, isOver: IsOver): Counted {
@@ -246,10 +279,12 @@ class Search implements LinkSource {
     let bytes = 0
     for (const { id, code, url, text } of rows) {
       bytes += ROW_BYTES + (url?.length ?? 0) + (text?.length ?? 0)
-      const isFound =
-        (url !== null && fold(url).includes(this.#folded)) ||
-        code.includes(this.#code) ||
-        (text !== null && foldSpaced(text).includes(this.#folded))
+      const address = url === null ? '' : this.#normalize(url)
+      const properties = text === null ? '' : this.#normalize(text)
+      const isFound = this.#words.every(
+        (word) =>
+          address.includes(word.text) || code.includes(word.code) || properties.includes(word.text),
+      )
       if (isFound) ids.push(id)
     }
     return { ids, bytes }

@@ -6,6 +6,7 @@ import type { LinkFilter } from '../../links/link-sources.ts'
 import { withDetails } from '../../links/properties.ts'
 import { type LinkProperties, TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
+import { searchTextOf } from '../../links/resolve.ts'
 import { SEARCH_MAX, Tag } from '../../links/schema.ts'
 import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -86,7 +87,9 @@ export async function loadTable(context: PageContext, query: TableQuery): Promis
   const { id: accountId } = context.user.account
   const linkCount = deps.accounts.find(accountId)?.linkCount ?? 0
   const { page, byHits } = query
-  const part = { ...filterOf(query), limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE, byHits }
+  const search = searchTextOf(deps, accountId, query.search)
+  const filter = { ...filterOf({ ...query, search }), byHits }
+  const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   const { total, links } = await deps.pages.find({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
     return { ...query, total, linkCount, rows: await renderRows(deps, links, query.search) }

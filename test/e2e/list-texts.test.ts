@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import { testApp } from '../support/app.ts'
+import { makeMember } from '../support/members.ts'
+
+/** Searches that a person pastes or types. */
+
+const ALL = { env: { IMPORT_ALIASES: 'all' } }
+
+test('a pasted short URL finds its link, in lists of the API and of the dashboard', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26', 'https://example.com/landing')
+  await app.claim('OTHER026', 'https://example.com/menu')
+  const json = { aliases: ['menu', 'grüße'] }
+  await app.call('PATCH', '/api/links/SPRING26', { key: 'free', json })
+  for (const text of [
+    'http://hop.test/SPRING26',
+    'hop.test/spring26',
+    'HTTP://HOP.TEST/menu',
+    '(http://hop.test/menu).',
+    'http://hop.test/gr%C3%BC%C3%9Fe?a=1',
+    'hop.test/grüße',
+  ]) {
+    const query = encodeURIComponent(text)
+    const { body } = await app.call('GET', `/api/list?search=${query}`, { key: 'free' })
+    expect([text, body.items]).toMatchObject([text, [{ code: 'SPRING26' }]])
+    expect(body.total).toBe(1)
+    const other = await app.call('GET', `/api/list?search=${query}`, { key: 'pro' })
+    expect(other.body.total).toBe(0)
+    const page = await free.get(`/app/links?q=${query}`)
+    expect(page.text).toContain('value="SPRING26"')
+    expect(page.text).not.toContain('value="OTHER026"')
+  }
+})
+
+test('the dashboard finds several words in any field, and folds accents', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26', 'https://example.com/São-Paulo')
+  const json = { title: 'Große Straße, Łódź', tags: ['print'], note: 'Crème brûlée' }
+  await app.call('PATCH', '/api/links/SPRING26', { key: 'free', json })
+  const isFound = async (text: string) => {
+    const page = await free.get(`/app/links?q=${encodeURIComponent(text)}`)
+    return page.text.includes('value="SPRING26"')
+  }
+  for (const text of [
+    'sao paulo',
+    'SÃO',
+    'paulo strasse',
+    'straße grosse',
+    'lodz',
+    'creme print spring26',
+    'bru\u0302lee',
+    'a  b e',
+  ]) {
+    expect([text, await isFound(text)]).toEqual([text, true])
+  }
+  for (const text of ['sao london', 'strassen', 'x']) {
+    expect([text, await isFound(text)]).toEqual([text, text === 'x'])
+  }
+})
