@@ -2,11 +2,10 @@ import { Database } from 'bun:sqlite'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { DAY } from '../../src/lib/clock.ts'
-import { writePng } from '../../src/qr/logo.ts'
 import { encodeSums } from '../../src/visits/parts.ts'
 import { visitKey } from '../../src/visits/values.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
-import { pngLogo, uploadLogo } from '../support/logos.ts'
+import { chessboardLogo, pngLogo, uploadLogo } from '../support/logos.ts'
 import {
   type Attack,
   type Attacked,
@@ -137,7 +136,7 @@ export const largeBodies: Attack = {
         await Bun.sleep(at * 200)
         while (!isDone()) {
           const socket = sender(attacked.port, '127.0.0.1', `${head.join('\r\n')}\r\n\r\n`)
-          socket.resume().write(most)
+          socket.resume().once('connect', () => socket.write(most))
           for (let tick = 0; tick < 18 && !isDone(); tick++) {
             await Bun.sleep(1500)
             if (!socket.destroyed) socket.write(' ')
@@ -231,17 +230,6 @@ export const importQueues: Attack = {
   },
 }
 
-/** The decoder of QR codes needs longest for it. */
-function chessboard(side: number): Uint8Array<ArrayBuffer> {
-  const data = new Uint8Array(4 * side * side).fill(255)
-  for (let y = 0; y < side; y++) {
-    for (let x = 0; x < side; x++) {
-      if ((x + y) % 2 === 0) data.fill(0, 4 * (y * side + x), 4 * (y * side + x) + 3)
-    }
-  }
-  return new Uint8Array(writePng({ width: side, height: side, data }))
-}
-
 export const logoChecks: Attack = {
   name: 'logo checks',
   about: 'logos of three Free accounts that take longest to check, sixty a minute each',
@@ -252,7 +240,7 @@ export const logoChecks: Attack = {
     for (const member of await members(attacked, 3, 'free')) {
       browsers.push(await attacked.signIn(member, '192.0.2.11'))
     }
-    const logo = chessboard(512)
+    const logo = chessboardLogo(512)
     const image = () => service.fetch(`/api/qr${path}?size=256`)
     const alone = await attacked.timed(20, image)
     const calls = [() => isOk(image())]

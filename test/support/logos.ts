@@ -19,6 +19,17 @@ export function pngLogo(
   return new Uint8Array(PNG.sync.write(image))
 }
 
+/** A PNG whose squares of one pixel take the decoder of QR codes longest. */
+export function chessboardLogo(side: number): Uint8Array<ArrayBuffer> {
+  const image = new PNG({ width: side, height: side })
+  for (let at = 0; at < side * side; at++) {
+    const isDark = (Math.floor(at / side) + at) % 2 === 0
+    image.data.write(isDark ? '000000ff' : 'ffffffff', 4 * at, 'hex')
+  }
+  // A file of a few kB.
+  return new Uint8Array(PNG.sync.write(image, { deflateStrategy: 0, filterType: 0 }))
+}
+
 /** Sends the form of /app/qr as a browser does. */
 export async function uploadLogo(
   app: Pick<TestApp, 'url'>,
