@@ -148,7 +148,7 @@ export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): Sour
   const { values, lost } = readValues(raw)
   const link: SourceLink = {
     line,
-    ...placeOf(values),
+    ...addressesOf(values),
     isAnyCase: dialect.isAnyCase === true,
     url: textOf(values.url),
     fields: {},
@@ -202,28 +202,30 @@ function isTrue(value: unknown): boolean {
 const isPassword = (value: unknown): boolean =>
   typeof value === 'string' ? !/^(|false|null)$/i.test(value.trim()) : isTrue(value)
 
-/** A short URL says the domain and the path; else the row has them apart. */
-function placeOf({ short, path, secret, otherPaths, domain }: Values) {
+/** The domain and the paths: those of the short URL, or else of columns of their own. */
+function addressesOf({ short, path, secret, otherPaths, domain }: Values) {
   const named = textOf(domain).toLowerCase() || undefined
   const own = withoutSlashes(textOf(path))
-  const place = shortPlace(textOf(short))
-  const further = Array.isArray(otherPaths) ? otherPaths.map((one) => shortPlace(textOf(one))) : []
-  const places = [place, ...further].filter((one) => one !== undefined)
+  const first = parseShortUrl(textOf(short))
+  const further = Array.isArray(otherPaths)
+    ? otherPaths.map((one) => parseShortUrl(textOf(one)))
+    : []
+  const all = [first, ...further].filter((one) => one !== undefined)
   // A domain of one's own can be moved here; that of the service itself cannot.
-  const host = places.find((one) => one.domain !== SHARED_DOMAIN)?.domain ?? place?.domain
-  const [main = own, ...others] = places.filter((one) => one.domain === host).map((one) => one.path)
+  const host = all.find((one) => one.domain !== BITLY_DOMAIN)?.domain ?? first?.domain
+  const [main = own, ...others] = all.filter((one) => one.domain === host).map((one) => one.path)
   const ending = textOf(secret)
   const paths = [ending === '' ? main : `${main}/${ending}`, ...others]
-  return { domain: host ?? named, paths: places.length > 0 || own !== '' ? paths : [] }
+  return { domain: host ?? named, paths: all.length > 0 || own !== '' ? paths : [] }
 }
 
-const SHARED_DOMAIN = 'bit.ly'
+const BITLY_DOMAIN = 'bit.ly'
 
 /** The lookbehind keeps the time linear: other positions of a row of slashes fail at once. */
 const withoutSlashes = (path: string): string => path.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '')
 
 /** Undefined for an empty text. A path of `\0` is malformed. */
-function shortPlace(text: string): { domain: string | undefined; path: string } | undefined {
+function parseShortUrl(text: string): { domain: string | undefined; path: string } | undefined {
   if (text === '') return undefined
   const bare = text.replace(/^https?:\/\//i, '')
   const slash = bare.indexOf('/')
@@ -262,7 +264,7 @@ function setTexts(link: SourceLink, values: Values): void {
   if (note !== '') fields.note = cut('note', note, NOTE_MAX)
   const tags = tagsOf(values.tags).map((tag) => cut('tag', tag, TAG_MAX))
   if (isTrue(values.archived)) tags.push('archived')
-  if (tags.length > TAGS_MAX) notes.push(`only ${TAGS_MAX} of ${tags.length} tags were kept`)
+  if (tags.length > TAGS_MAX) notes.push(`only ${TAGS_MAX} of ${tags.length} tags were imported`)
   if (tags.length > 0) fields.tags = [...new Set(tags)].slice(0, TAGS_MAX)
   const expired = textOf(values.expiredUrl)
   if (/^https?:/i.test(expired)) fields.expired_url = expired

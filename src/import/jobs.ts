@@ -42,7 +42,7 @@ export const ROWS_MAX = 100_000
 /** Checks and imports that run at once, of owners and of all others: further ones wait. */
 const RUNNING_MAX = { owners: 1, others: 2 }
 /** Processor time for reading a file twice. */
-const READING_MS = MINUTE
+const READING_MS = 2 * MINUTE
 
 const INTERRUPTED =
   'The import was interrupted. Choose the file again: links that exist already are not changed.'

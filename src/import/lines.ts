@@ -140,7 +140,7 @@ const FIRST_ROWS = 8
 
 /**
  * Where the first rows are not new, the reader decides about all: rows that exist, which are most
- * if a file is imported again, take no time of the writer and no place in the log of a cluster.
+ * if a file is imported again, take no time of the writer and no room in the log of a cluster.
  */
 function importer(deps: ImportDeps, owner: Account) {
   const plan = (message: ImportMessage) =>

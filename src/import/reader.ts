@@ -17,7 +17,8 @@ export const READER_COMMAND = 'read-import'
 const ANSWER_MS = 10 * SECOND
 /** The process may wait for a processor, or for a disk. */
 const WAITING_FACTOR = 12
-const MEMORY_MAX_BYTES = 512 * 1024 * 1024
+/** The largest files of owners need up to 340 MiB. */
+const MEMORY_MAX_BYTES = 384 * 1024 * 1024
 const WATCH_MS = 50
 /** Characters of an answer: a batch of rows. */
 const ANSWER_CHARACTERS_MAX = 64 * 1024 * 1024
