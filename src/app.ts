@@ -97,7 +97,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['indexLinks', 'hits.prune'] })
+    await writer.close({ drop: ['links.index', 'hits.prune'] })
     cluster?.close()
     otherChanges?.close()
     await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))

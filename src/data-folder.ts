@@ -15,6 +15,7 @@ import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts
 import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { discardRestore } from './backup/restore.ts'
+import { loggedFunctions } from './cluster/apply.ts'
 import { catchUp } from './cluster/catch-up.ts'
 import { hostIdOf } from './cluster/host-id.ts'
 import { recordBaseUrl, requireSameMode } from './cluster/setup.ts'
@@ -32,7 +33,6 @@ import type { RandomBytes } from './lib/random.ts'
 import { refuseLink } from './lib/symbolic-links.ts'
 import { imageFolder } from './qr/files.ts'
 import { retireStaleImages } from './qr/remake.ts'
-import { loggedWrites } from './writes.ts'
 
 export interface DataFolder {
   /** A connection that may write; the caller closes it. */
@@ -197,7 +197,7 @@ export async function openForService(config: Config, options: ServiceOptions) {
     const host = clusterUrl ? { id: hostIdOf(dataDir), boot: crypto.randomUUID() } : undefined
     if (clusterUrl && host) {
       const { id, boot } = host
-      const functions = loggedWrites(db, { id })
+      const functions = loggedFunctions(db, { id })
       await catchUp({ db, url: clusterUrl, host: id, functions, boot }, log)
     }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)

@@ -2,15 +2,17 @@ import { keys } from './accounts/keys.ts'
 import { oneTimeLinks } from './accounts/one-time-links.ts'
 import { secondFactors } from './accounts/second-factor.ts'
 import { sessions } from './accounts/sessions.ts'
+import { totals } from './accounts/totals.ts'
 import { accounts } from './accounts/writes.ts'
 import { topLinks } from './analytics/top.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { hits } from './hits/subject.ts'
+import { imports } from './import/store.ts'
 import { sharedPages } from './links/shared-pages.ts'
+import { links } from './links/subject.ts'
 import { moderation } from './moderation/moderation.ts'
 import { qrSettings } from './qr/store.ts'
-import { totals } from './status/store.ts'
 import { visits } from './visits/store.ts'
 
 /** Everything that the program stores, by subject. */
@@ -22,6 +24,8 @@ export const subjects = {
   sessions,
   settings,
   moderation,
+  links,
+  imports,
   sharedPages,
   qrSettings,
   hits,

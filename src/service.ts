@@ -27,6 +27,7 @@ import { hostAddress } from './lib/local-address.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
+import type { NamedFunctions } from './lib/thread.ts'
 import { ThreadStarter } from './lib/thread-starter.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
@@ -38,7 +39,6 @@ import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
 import { PropertyReads } from './links/properties.ts'
-import { LinkReads } from './links/read.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkEffects, LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
@@ -53,8 +53,7 @@ import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
-import type { Reads } from './threads/reader.ts'
-import type { ClusterSettings, Writes } from './threads/writer.ts'
+import type { ClusterSettings } from './threads/writer.ts'
 import { visitHeaders } from './visits/classify.ts'
 import type { CollectorFunctions, CollectorSettings } from './visits/collector.ts'
 import { VisitFlusher } from './visits/flush.ts'
@@ -101,7 +100,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   })
   const { redirects } = front
   const storage = await openStorage(base)
-  const { db, data, writer, reader, cluster, watch } = storage
+  const { db, data, writer, cluster, watch } = storage
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage, guards })
   const visits = await openVisits(base, { redirects, data })
@@ -118,7 +117,6 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails }
   const dashboard = openDashboard({
     config,
-    writer,
     shared: {
       ...service,
       top: new TopLinks({ data, pages: links.pages }),
@@ -137,7 +135,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
   const remake = folder.remakeImages
-    ? new Remake({ ...links, lists: reader, data, baseUrl: config.baseUrl, log })
+    ? new Remake({ ...links, data, baseUrl: config.baseUrl, log })
     : undefined
   const background = [
     metrics,
@@ -148,7 +146,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
     new DelayedDeletion({ db, links: links.links, clock, log }),
   ]
   const otherChanges = storage.ports?.applied
-  if (otherChanges) applyOtherChanges(otherChanges, effectsOf(storage, links))
+  if (otherChanges) applyOtherChanges(otherChanges, effectsOfOthers(subjects, storage.receivers))
   return {
     ...service,
     lock,
@@ -159,15 +157,6 @@ export async function openService(config: Config, outside: Outside, control: Pro
     remake,
     background,
     otherChanges,
-  }
-}
-
-/** Applies the effects of a call that another host has made. */
-function effectsOf({ receivers }: Storage, { effects }: ReturnType<typeof openLinks>) {
-  const apply = effectsOfOthers(subjects, receivers)
-  return (name: string, value: unknown): void => {
-    effects.after(name, value)
-    apply(name, value)
   }
 }
 
@@ -240,12 +229,12 @@ async function openStorage({ config, log, start, folder }: Base) {
   const ports = openClusterPorts(config, folder.host)
   const settings = { file, journal: journalFile(dataDir), cluster: ports?.ofWriter }
   const [ofWriter, reader, qr] = await Promise.all([
-    start.once<Writes>('writer', settings, {
+    start.once<NamedFunctions>('writer', settings, {
       batchMax: 1000,
       observe: writerWork.observe,
       transfer: ports ? [ports.ofWriter.state, ports.ofWriter.applied] : [],
     }),
-    start.again<Reads>('reader', { prepare: () => ({ settings: { file } }) }),
+    start.again<NamedFunctions>('reader', { prepare: () => ({ settings: { file } }) }),
     start.again<Renderer>('qr', { prepare: () => ({ settings: { dir: imageFolder(dataDir) } }) }),
   ])
   // The writer thread has the database open by now. Closing its last connection would merge the
@@ -256,13 +245,13 @@ async function openStorage({ config, log, start, folder }: Base) {
   const dataWatch = new DataWatch({ dataDir, journal: folder.journal, log })
   const isHanging = () => watch.isHanging('writer')
   const cluster = ports && new Cluster({ port: ports.state, log })
-  const writer = new Writer<Writes>(ofWriter, { data: dataWatch, isHanging }, cluster)
+  const writer = new Writer(ofWriter, { data: dataWatch, isHanging }, cluster)
   const db = openReadonly(file, { cacheKiB: 8192 })
   const receivers: Effects[] = []
   const data = openSubjects(subjects, {
     db,
-    callReader: (name, args, options) => reader.call(name as never, args as never, options),
-    callWriter: (name, args, options) => writer.send(name, args, options),
+    callReader: (name, args, options) => reader.call(name, args as never, options),
+    callWriter: (name, args, options) => writer.call(name, args, options),
     effects: receivers,
   })
   const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork, db }
@@ -326,15 +315,13 @@ function openLinks(
   { config, outside, log, folder, start }: Base,
   { front, storage, guards }: LinkParts,
 ) {
-  const { db, data, receivers, writer, reader, qr } = storage
+  const { db, data, receivers, writer, qr } = storage
   const { versions, redirects, blocklist } = front
   const { accounts } = guards
   const { monotonic } = outside
   const addresses = new PublicUrls(config)
-  const reads = new LinkReads(db)
   const codes = new KnownCodes({
-    reads,
-    reader,
+    data,
     onComplete: (memory) => redirects.setCodes(memory),
   })
   const images = new QrImages({
@@ -342,31 +329,28 @@ function openLinks(
     startChecks: () => start.once<ReadabilityChecks>('logos', {}),
     dir: imageFolder(config.dataDir),
     addresses,
-    reads,
     data,
     log,
   })
-  const indexer = new SearchIndexer(writer)
+  const indexer = new SearchIndexer({ data, writer })
   const hits = new HitCounts(data.hits, folder.journal)
   const properties = new PropertyReads(db)
   const hitLimits = new HitLimits(hits)
-  const effects = new LinkEffects({ versions, codes, hitLimits, images, indexer })
-  receivers.push(effects)
+  receivers.push(new LinkEffects({ versions, codes, hitLimits, images, indexer }))
   return {
     addresses,
-    reads,
+    reads: data.links,
     properties,
     aliases: new AliasReads(db),
     aliasRules: new AliasRules({ ...config, accounts }),
     hitLimits,
     destinations: new DestinationReads(db, blocklist),
     codes,
-    effects,
     images,
     indexer,
     hits,
-    links: new LinkWriter({ writer, effects }),
-    pages: new LinkPages(reader),
+    links: new LinkWriter(data),
+    pages: new LinkPages(data),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
   }
 }

@@ -3,12 +3,11 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { inProcess } from '../../test/support/in-process.ts'
 import { dataOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { bucketAdder } from '../hits/series.ts'
-import { type LinkLists, LinkPages, linkLists } from '../links/lists.ts'
+import { LinkPages, type ListQuery, linkLists, type RankQuery } from '../links/lists.ts'
 import { lookupKeys, TopLinks, topLinks } from './top.ts'
 
 interface Hit {
@@ -58,8 +57,17 @@ function setUp(db: Database, links: number, hits: readonly Hit[]) {
       return reads.hitSums(query)
     },
   }
-  const reader = inProcess<LinkLists>(linkLists(db, { rankAtOnce: 4 }))
-  return { data: { topLinks: counted }, pages: new LinkPages(reader), expected, lookups }
+  const lists = linkLists(db, { rankAtOnce: 4 })
+  const listCalls = {
+    pageSlice: async (query: ListQuery) => lists.listLinksSlice(query),
+    rankingSlice: async (query: RankQuery) => lists.rankedLinksSlice(query),
+  }
+  return {
+    data: { topLinks: counted },
+    pages: new LinkPages({ links: listCalls }),
+    expected,
+    lookups,
+  }
 }
 
 function openEmpty(path: string) {

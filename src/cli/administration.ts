@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { accessSync, constants } from 'node:fs'
 import type { KeyDeps } from '../accounts/keys.ts'
+import { loggedFunctions } from '../cluster/apply.ts'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdOf } from '../cluster/host-id.ts'
 import { PostgresLog } from '../cluster/log.ts'
@@ -12,7 +13,7 @@ import { type Data, subjects } from '../data.ts'
 import { createDataFolder, openDataFolder, requireDatabase } from '../data-folder.ts'
 import { FolderLock, readHolder } from '../db/lock.ts'
 import { inTransaction } from '../db/open.ts'
-import { openSubjects, scanFunctions } from '../db/subject.ts'
+import { openSubjects, scanFunctions, writeFunctions } from '../db/subject.ts'
 import type { Decider, Order } from '../db/writer.ts'
 import { wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
@@ -24,7 +25,6 @@ import { PublicUrls } from '../links/link.ts'
 import { LinkReads } from '../links/read.ts'
 import type { ResolveDeps } from '../links/resolve.ts'
 import { MaintenanceMode } from '../maintenance/mode.ts'
-import { loggedWrites, sharedWrites } from '../writes.ts'
 import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
 import type { Flag } from './options.ts'
@@ -183,7 +183,7 @@ class FolderWriter implements AsyncDisposable {
   async call(name: string, args: unknown): Promise<unknown> {
     const log = await this.#openLog()
     if (!log) {
-      const run = functionOf(sharedWrites(this.#db, { id: '' }), name)
+      const run = functionOf(writeFunctions(subjects, this.#db, { id: '' }), name)
       return inTransaction(this.#db, () => run(args))
     }
     const [outcome] = await log.submit([{ name, args }])
@@ -211,7 +211,7 @@ class FolderWriter implements AsyncDisposable {
 async function openLog(db: Database, { dataDir, clusterUrl }: Config): Promise<Order> {
   requireSameMode(db, dataDir, clusterUrl)
   const host = hostIdOf(dataDir)
-  const functions = loggedWrites(db, { id: host })
+  const functions = loggedFunctions(db, { id: host })
   const boot = crypto.randomUUID()
   const folder = { db, url: clusterUrl ?? '', host, functions, boot }
   await applyLog(folder)

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import type { Command } from '@commander-js/extra-typings'
 import { AccountStore } from '../accounts/store.ts'
+import { loggedFunctions } from '../cluster/apply.ts'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
 import { findLogPosition } from '../cluster/position.ts'
@@ -28,7 +29,6 @@ import { hostAddress } from '../lib/local-address.ts'
 import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { isRestoredOnly } from '../qr/remake.ts'
-import { loggedWrites } from '../writes.ts'
 import { STREAM } from './backup.ts'
 import { addClusterStatus, requireClusterUrl } from './cluster-status.ts'
 import { CommandError } from './errors.ts'
@@ -146,7 +146,7 @@ async function leave(config: Config): Promise<string> {
     requirePosition({ db, dataDir })
     const host = hostIdOf(dataDir)
     if (clusterUrl) {
-      const functions = loggedWrites(db, { id: host })
+      const functions = loggedFunctions(db, { id: host })
       try {
         await applyLog({ db, url: clusterUrl, host, functions })
         await usingPostgres(clusterUrl, (sql) => removeHost(sql, host))

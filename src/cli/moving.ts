@@ -91,9 +91,7 @@ function parseFormat(text: string): FormatName | 'auto' {
 }
 
 /** What the service needs for these commands. */
-export type MovingDeps = Pick<Administration, 'accounts'> &
-  ImportDeps &
-  Omit<ExportFileDeps, 'reader'> & { reader: ExportFileDeps['reader'] & ImportDeps['reader'] }
+export type MovingDeps = Pick<Administration, 'accounts' | 'data'> & ImportDeps & ExportFileDeps
 
 /** What the commands run in the service. */
 export const movingCommands = { importBatch, exportBatch }

@@ -1,15 +1,24 @@
 import type { Database } from 'bun:sqlite'
+import { subjects } from '../data.ts'
+import { type WriterHost, writeFunctions } from '../db/subject.ts'
 import { inOneTransaction, type RunCall } from '../db/writer.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 import type { Outcome } from '../lib/thread.ts'
 import { CALLS_VERSION, decodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
 import { findDamage, findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
+import { rowHashes } from './rows.ts'
 
 /** Bytes of entries that one transaction applies while many are read. */
 const TRANSACTION_BYTES = 64 * 1024
 /** While no request waits. A page that several entries change is written once in a transaction. */
 export const IDLE_TRANSACTION_BYTES = 1024 * 1024
+
+/** All functions that an entry of the log may call. */
+export const loggedFunctions = (db: Database, host: WriterHost): object => ({
+  ...writeFunctions(subjects, db, host),
+  ...rowHashes(db),
+})
 
 interface DueEntry {
   entry: Entry

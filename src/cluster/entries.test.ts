@@ -39,11 +39,13 @@ test('what is encoded twice has the same bytes', () => {
 
 test('an entry of calls of the first set needs version 1', () => {
   expect(versionNeeded([])).toBe(1)
-  expect(versionNeeded([{ name: 'changeUrl', args: {} }])).toBe(1)
+  expect(versionNeeded([{ name: 'links.changeUrl', args: {} }])).toBe(1)
 })
 
 test('large entries are compressed', () => {
-  const calls = [{ name: 'changeUrl', args: { urls: Array(1000).fill('https://example.com/') } }]
+  const calls = [
+    { name: 'links.changeUrl', args: { urls: Array(1000).fill('https://example.com/') } },
+  ]
   const { version, calls: compressed } = encodeEntry(calls, 1)
   expect(version).toBe(1)
   expect(compressed.length).toBeLessThan(encodeCalls(calls).length / 10)
@@ -51,7 +53,7 @@ test('large entries are compressed', () => {
 })
 
 test('an entry that a host of the cluster does not know is refused', () => {
-  const calls = [{ name: 'importLinks', args: {} }]
+  const calls = [{ name: 'imports.add', args: {} }]
   expect(encodeEntry(calls, CALLS_VERSION).version).toBe(CALLS_VERSION)
   expect(() => encodeEntry(calls, CALLS_VERSION - 1)).toThrow(
     `must be upgraded first (it knows calls ${CALLS_VERSION - 1})`,
@@ -62,7 +64,7 @@ test.each(SETTABLE_PROPERTIES)(
   'an entry that sets $name needs the set of that property',
   ({ name, since = 1 }) => {
     const patching = (patch: object) =>
-      versionNeeded([{ name: 'patchLinks', args: { ids: [1], patch } }])
+      versionNeeded([{ name: 'links.patch', args: { ids: [1], patch } }])
     expect(patching({ [name]: null })).toBe(since)
     expect(patching({ addTags: ['a'], [name]: undefined })).toBe(1)
   },

@@ -1,5 +1,7 @@
+import { subjects } from '../data.ts'
+import { writesOf } from '../db/subject.ts'
 import type { PatchLinks } from '../links/property-store.ts'
-import { SETTABLE_PROPERTIES, type SettableProperty } from '../links/property-table.ts'
+import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
 
 /** How calls are written in the log of a cluster: JSON, with bytes as base64. */
 
@@ -8,12 +10,10 @@ export interface LoggedCall {
   args: unknown
 }
 
-/** Calls that concern only this host and stay out of the log. */
-export const LOCAL_CALLS = new Set(['indexLinks', 'settings.saveForHost', 'hits.recent'])
-/** See `OrderCalls`. */
-export const CATCH_UP = 'catchUp'
-/** The first set that contains a call, for calls that were added after the first release. */
-const SINCE: Readonly<Record<string, number>> = {}
+const WRITES = writesOf(subjects)
+
+/** Whether a call concerns only this host and stays out of the log. */
+export const isLocal = (name: string): boolean => name in WRITES && !WRITES[name]?.since
 
 /**
  * The set of calls that this program knows: a number that increases with each release that adds a
@@ -22,7 +22,7 @@ const SINCE: Readonly<Record<string, number>> = {}
  */
 export const CALLS_VERSION = Math.max(
   1,
-  ...Object.values(SINCE),
+  ...Object.values(WRITES).map(sinceOf),
   ...SETTABLE_PROPERTIES.map(sinceOf),
 )
 
@@ -30,7 +30,7 @@ export const CALLS_VERSION = Math.max(
  * Calls that only hosts of one set exchange: a row of an import may set every property, and digests
  * are compared among hosts whose tables are equal.
  */
-const NEWEST_ONLY = new Set(['importLinks', 'hashRows'])
+const NEWEST_ONLY = new Set(['imports.add', 'hashRows'])
 
 /** The smallest set that contains all of the calls and the properties that they set. */
 export function versionNeeded(calls: readonly LoggedCall[]): number {
@@ -39,12 +39,12 @@ export function versionNeeded(calls: readonly LoggedCall[]): number {
 
 function versionOf({ name, args }: LoggedCall): number {
   if (NEWEST_ONLY.has(name)) return CALLS_VERSION
-  const { patch = {} } = (name === 'patchLinks' ? args : {}) as Partial<PatchLinks>
+  const { patch = {} } = (name === 'links.patch' ? args : {}) as Partial<PatchLinks>
   const properties = SETTABLE_PROPERTIES.filter((one) => patch[one.name] !== undefined)
-  return Math.max(SINCE[name] ?? 1, ...properties.map(sinceOf))
+  return Math.max(sinceOf(WRITES[name] ?? {}), ...properties.map(sinceOf))
 }
 
-function sinceOf({ since = 1 }: SettableProperty): number {
+function sinceOf({ since = 1 }: { since?: number | undefined }): number {
   return since
 }
 

@@ -1,19 +1,12 @@
 import type { Database } from 'bun:sqlite'
-import { commitTogether, type Order } from '../db/writer.ts'
+import { CATCH_UP, commitTogether, type Order } from '../db/writer.ts'
 import type { PreparedCall } from '../hits/shared-store.ts'
 import { retry, withTimeout } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, LOST_TAIL, NOT_CURRENT, OTHER_CLUSTER } from './apply.ts'
 import { Comparison, DAMAGED } from './comparison.ts'
 import { NOT_ANSWERING } from './connection.ts'
-import {
-  CALLS_VERSION,
-  CATCH_UP,
-  encodeEntry,
-  LOCAL_CALLS,
-  type LoggedCall,
-  splitCalls,
-} from './entries.ts'
+import { CALLS_VERSION, encodeEntry, isLocal, type LoggedCall, splitCalls } from './entries.ts'
 import type { AppliedEvent, StateEvent } from './events.ts'
 import { HostInUse, HostRemoved, LEASE_MS, type LogState, type PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
@@ -103,9 +96,9 @@ export class SharedOrder implements Order {
 
   async submit(calls: readonly LoggedCall[]): Promise<Outcome[]> {
     const { db, functions } = this.#options
-    const own = calls.filter(({ name }) => LOCAL_CALLS.has(name))
+    const own = calls.filter(({ name }) => isLocal(name))
     const ownOutcomes = own.length > 0 ? commitTogether(db, functions, own) : []
-    const shared = calls.filter(({ name }) => !LOCAL_CALLS.has(name) && name !== CATCH_UP)
+    const shared = calls.filter(({ name }) => !isLocal(name) && name !== CATCH_UP)
     const needsAll = calls.some(({ name }) => name === CATCH_UP)
     const [caughtUp, sharedOutcomes] = await Promise.all([
       needsAll ? this.#catchUp() : NO_ANSWER,
@@ -113,7 +106,7 @@ export class SharedOrder implements Order {
     ])
     return calls.map(({ name }) => {
       if (name === CATCH_UP) return caughtUp
-      const outcome = (LOCAL_CALLS.has(name) ? ownOutcomes : sharedOutcomes).shift()
+      const outcome = (isLocal(name) ? ownOutcomes : sharedOutcomes).shift()
       return outcome ?? NO_ANSWER
     })
   }

@@ -7,41 +7,28 @@ import type { VisitDetails } from '../analytics/visits.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { Config } from '../config.ts'
 import type { Data } from '../data.ts'
-import type { Decider } from '../db/writer.ts'
 import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
 import { ImportJobs } from '../import/jobs.ts'
-import type { ImportDeps } from '../import/lines.ts'
-import type { ImportReads, ImportWrites } from '../import/store.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { Caller, Thread } from '../lib/thread.ts'
+import type { Thread } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
 import { AccountDeletion } from '../links/deletion.ts'
 import type { DestinationReads } from '../links/destination.ts'
-import type { ExportReads } from '../links/export.ts'
-import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
-import type { TagReads } from '../links/tags.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { Vitals } from '../status/vitals.ts'
 import { Cookies } from './auth/cookies.ts'
 
 /** Parts of the service that the pages use. */
-interface SharedDeps
-  extends CreateDeps,
-    ReadDeps,
-    PropertiesDeps,
-    GuardDeps,
-    Pick<ImportDeps, 'effects'> {
+interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   data: Data
   bodies: RequestBodies
   unsent: UnsentResponses
-  /** Reads of many rows. */
-  reader: Caller<LinkLists & TagReads & ExportReads & ImportReads>
   destinations: Pick<DestinationReads, 'find'>
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText' | 'checkLogo' | 'isReadable'>
   vitals: () => Vitals
@@ -52,12 +39,9 @@ interface SharedDeps
   log: Log
 }
 
-type DashboardWriter = Decider & Caller<ImportWrites>
-
 interface DashboardOptions {
   config: Config
   shared: SharedDeps
-  writer: DashboardWriter
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -69,7 +53,7 @@ export type DashboardDeps = ReturnType<typeof openDashboard>
  * caller closes `deletion` and `imports`, which write in the background, and `passwords`, which
  * stops their thread.
  */
-export function openDashboard({ config, shared, writer, startPasswords }: DashboardOptions) {
+export function openDashboard({ config, shared, startPasswords }: DashboardOptions) {
   const { baseUrl, rootUrl, signUp } = config
   const { data, links, log, hasher, clock, random } = shared
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
@@ -78,7 +62,6 @@ export function openDashboard({ config, shared, writer, startPasswords }: Dashbo
   const takeOverMs = config.clusterUrl ? MINUTE : undefined
   return {
     ...shared,
-    writer,
     baseUrl,
     rootUrl,
     signUp,
@@ -95,6 +78,6 @@ export function openDashboard({ config, shared, writer, startPasswords }: Dashbo
     throttle: new Throttle(shared.monotonic, { signUpsPerDay: config.signUpsPerDay }),
     security: new SecurityLog(log),
     cookies: new Cookies({ baseUrl }),
-    imports: new ImportJobs({ ...shared, writer }),
+    imports: new ImportJobs(shared),
   }
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile } from '../hot/journal-file.ts'
-import type { CallOptions, Functions } from '../lib/thread.ts'
+import type { CallOptions, NamedFunctions } from '../lib/thread.ts'
 import type { Effects } from './effects.ts'
 
 /**
@@ -191,7 +191,7 @@ function settle(
 const callName = (subjectName: string, operation: string): string => `${subjectName}.${operation}`
 
 /** All scans on a connection of the reader thread, by the names of their calls. */
-export const scanFunctions = (subjects: Subjects, db: Database): Functions<object> =>
+export const scanFunctions = (subjects: Subjects, db: Database): NamedFunctions =>
   byCallName(subjects, ({ scans }) => mapValues(scans, (prepare) => prepare(db)))
 
 /** All writes on a connection of the writer thread, by the names of their calls. */
@@ -199,7 +199,7 @@ export const writeFunctions = (
   subjects: Subjects,
   db: Database,
   host: WriterHost,
-): Functions<object> =>
+): NamedFunctions =>
   byCallName(subjects, ({ writes }) => mapValues(writes, (declared) => declared.prepare(db, host)))
 
 /** All declared writes, by the names of their calls. */

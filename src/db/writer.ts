@@ -2,11 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../errors.ts'
 import {
   type Call,
-  type Caller,
   type CallOptions,
-  type Functions,
   functionOf,
   messageOf,
+  type NamedFunctions,
   type Outcome,
   type Thread,
 } from '../lib/thread.ts'
@@ -23,11 +22,8 @@ interface OtherHosts {
   whenAllApplied(place: number): Promise<void> | undefined
 }
 
-/** Calls about the order of writes itself. */
-export interface OrderCalls {
-  /** Applies every change that this host does not have yet. Throws without PostgreSQL. */
-  catchUp(args: null): void
-}
+/** The call that applies every change that this host lacks. It fails without PostgreSQL. */
+export const CATCH_UP = 'catchUp'
 
 /** Decides about changes. In a cluster, this host may not have the newest data. */
 export interface Decider {
@@ -54,15 +50,15 @@ interface WriteGuards {
  * file has replaced the database, it refuses all calls except the one that counts hits: a change
  * would be acknowledged and then lost, while a hit is also in the journal.
  */
-export class Writer<Calls extends Functions<Calls> & OrderCalls> implements Caller<Calls>, Decider {
-  readonly #thread: Thread<Calls>
+export class Writer implements Decider {
+  readonly #thread: Thread<NamedFunctions>
   readonly #guards: WriteGuards
   readonly #others: OtherHosts | undefined
   #failing = false
   #probe: Timer | undefined
   #askedAt = 0
 
-  constructor(thread: Thread<Calls>, guards: WriteGuards, others?: OtherHosts) {
+  constructor(thread: Thread<NamedFunctions>, guards: WriteGuards, others?: OtherHosts) {
     this.#thread = thread
     this.#guards = guards
     this.#others = others
@@ -79,21 +75,13 @@ export class Writer<Calls extends Functions<Calls> & OrderCalls> implements Call
     return performance.now() - this.#askedAt
   }
 
-  /** Calls a write of a subject by its name. */
-  send(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
-    return this.call(name as never, args as never, options)
-  }
-
-  async call<Name extends keyof Calls & string>(
-    name: Name,
-    args: Parameters<Calls[Name]>[0],
-    options: CallOptions = {},
-  ): Promise<Awaited<ReturnType<Calls[Name]>>> {
+  /** Calls a function of the writer thread: see `writeFunctions`. */
+  async call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
     const { problem } = this.#guards.data
     if (problem && name !== COUNT_HITS) throw new Error(problem)
     if (!options.background) this.#askedAt = performance.now()
     try {
-      const value = await this.#thread.call(name, args, options)
+      const value = await this.#thread.call(name, args as never, options)
       this.#failing = false
       const { isAcknowledged = !options.background && name !== COUNT_HITS } = options
       if (this.#others && isAcknowledged) {
@@ -122,8 +110,7 @@ export class Writer<Calls extends Functions<Calls> & OrderCalls> implements Call
   }
 
   async catchUp(): Promise<void> {
-    const nothing = null as Parameters<Calls['catchUp']>[0]
-    if (this.isInCluster) await this.#thread.call('catchUp', nothing)
+    if (this.isInCluster) await this.#thread.call(CATCH_UP, null as never)
   }
 
   /** Finishes waiting writes, except background ones with a name in `drop`. */
@@ -134,8 +121,8 @@ export class Writer<Calls extends Functions<Calls> & OrderCalls> implements Call
 
   async #ask(): Promise<void> {
     this.#probe = undefined
-    // If it is refused, `send` schedules the next probe.
-    await this.send(PROBE, { at: Date.now() }).catch(() => {})
+    // If it is refused, `call` schedules the next probe.
+    await this.call(PROBE, { at: Date.now() }).catch(() => {})
   }
 }
 

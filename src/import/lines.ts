@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/store.ts'
+import type { DataOf } from '../db/subject.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
-import type { Caller } from '../lib/thread.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import type { AliasRules } from '../links/aliases.ts'
@@ -11,25 +11,20 @@ import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/
 import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
 import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
-import type { LinkEffects } from '../links/writer.ts'
 import { charactersOf, type ImportRow, parseLine } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import type {
   ImportMessage,
-  ImportReads,
   ImportResult,
-  ImportWrites,
+  imports,
   StoredResult,
   StoredRow,
 } from './store.ts'
 
 export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'hasher' | 'plans'> {
   aliasRules: AliasRules
-  effects: Pick<LinkEffects, 'after'>
   pace: Pace
-  /** Reads of many rows. */
-  reader: Caller<ImportReads>
-  writer: Caller<ImportWrites>
+  data: DataOf<{ imports: typeof imports }>
 }
 
 interface ImportOptions {
@@ -111,11 +106,11 @@ function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
 const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
 
 /** Decides about rows without writing them. */
-function planner({ reader }: ImportDeps, before: Stored) {
+function planner({ data }: ImportDeps, before: Stored) {
   let planned = before
   return async (message: ImportMessage): Promise<ImportResult> => {
     const args = { ...message, before: planned }
-    const result = await reader.call('planImport', args, { background: true })
+    const result = await data.imports.plan(args, { background: true })
     planned = addStored(planned, result.stored)
     return result
   }
@@ -143,8 +138,7 @@ const FIRST_ROWS = 8
  * if a file is imported again, take no time of the writer and no room in the log of a cluster.
  */
 function importer(deps: ImportDeps, owner: Account) {
-  const plan = (message: ImportMessage) =>
-    deps.reader.call('planImport', message, { background: true })
+  const plan = (message: ImportMessage) => deps.data.imports.plan(message, { background: true })
   return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
     const first = await plan(await messageOf(deps, owner, rows.slice(0, FIRST_ROWS)))
     const planned = isUnchanged(first) ? await plan(message) : undefined
@@ -156,14 +150,10 @@ const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
   stored.links === 0 && restored.length === 0
 
 /** A background call: other writes come first. */
-async function write(
-  { effects, pace, writer }: ImportDeps,
-  message: ImportMessage,
-): Promise<ImportResult> {
+async function write({ data, pace }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
   await pace.wait(message.author.accountId, message.rows.length)
   const options = { background: true, isAcknowledged: true }
-  const result = await writer.call('importLinks', message, options)
-  effects.after('importLinks', result)
+  const result = await data.imports.add(message, options)
   if (!result) throw new AppError('invalid_api_key')
   return result
 }

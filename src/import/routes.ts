@@ -12,11 +12,10 @@ import { ImportLine } from './line.ts'
 import { type ImportDeps, importLines } from './lines.ts'
 import { OUTCOMES } from './outcomes.ts'
 
-interface Deps extends ImportDeps, Omit<ExportFileDeps, 'reader'>, Omit<GuardDeps, 'writer'> {
+interface Deps extends Omit<ImportDeps, 'data'>, Omit<ExportFileDeps, 'data'>, GuardDeps {
+  data: ImportDeps['data'] & ExportFileDeps['data']
   bodies: RequestBodies
   unsent: UnsentResponses
-  reader: ImportDeps['reader'] & ExportFileDeps['reader']
-  writer: ImportDeps['writer'] & GuardDeps['writer']
 }
 
 export const importRoutes = (deps: Deps) =>

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import { scan, subject, write } from '../db/subject.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { aliasRows, bytesOfPaths, closedCodes } from '../links/aliases.ts'
 import { type Author, type LinkSecrets, unpackSecrets } from '../links/link.ts'
@@ -61,55 +62,68 @@ export interface ImportResult {
   restored: Code[]
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function importWrites(db: Database) {
+/** Imported links. */
+export const imports = subject({
+  scans: {
+    /** The results that `add` would have. The codes of new links are not known. */
+    plan: scan((db) => planner(db)),
+  },
+
+  writes: {
+    /**
+     * Creates the links of the rows that are new. Of what exists, only a scheduled deletion is
+     * canceled, so that the same call again changes nothing. Undefined if the account or the key is
+     * not active.
+     */
+    add: write({
+      since: 1,
+      prepare: importer,
+      effect(effects, result) {
+        if (!result) return
+        const rows = JSON.parse(result.results) as StoredResult[]
+        const created = rows.flatMap(([what, code, paths]) =>
+          what === 'created' && code !== null ? { code, paths } : [],
+        )
+        effects.linksImported(created)
+        effects.linksChanged(result.restored)
+      },
+    }),
+  },
+})
+
+function importer(db: Database) {
   const accounts = accountCounts(db)
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
   const cancelDeletion = db.prepare<null, [Code]>(
     'UPDATE links SET delete_at = NULL WHERE code = ?',
   )
-  return {
-    /**
-     * Creates the links of the rows that are new. Of what exists, only a scheduled deletion is
-     * canceled, so that the same call again changes nothing. Undefined if the account or the key is
-     * not active.
-     */
-    importLinks(message: ImportMessage): ImportResult | undefined {
-      const { accountId } = message.author
-      if (!accounts.isActive(message.author)) return undefined
-      const before = accounts.stored(accountId)
-      const result = decideAll(message, { addresses, before }, (row, secrets, aliases) =>
-        insert(row, secrets, { accountId, aliases }),
-      )
-      accounts.add(accountId, result.stored)
-      for (const code of result.restored) cancelDeletion.run(code)
-      return result
-    },
+  return (message: ImportMessage): ImportResult | undefined => {
+    const { accountId } = message.author
+    if (!accounts.isActive(message.author)) return undefined
+    const before = accounts.stored(accountId)
+    const result = decideAll(message, { addresses, before }, (row, secrets, aliases) =>
+      insert(row, secrets, { accountId, aliases }),
+    )
+    accounts.add(accountId, result.stored)
+    for (const code of result.restored) cancelDeletion.run(code)
+    return result
   }
 }
 
-export type ImportWrites = ReturnType<typeof importWrites>
-
-/** Runs on the reader thread. */
-export function importReads(db: Database) {
+function planner(db: Database) {
   const accounts = accountCounts(db)
   const stored = storedAddresses(db)
-  return {
-    /** The results that `importLinks` would have. The codes of new links are not known. */
-    planImport(message: ImportMessage): ImportResult {
-      const { author, before: planned = NOTHING_STORED } = message
-      const addresses = plannedAddresses(stored, author.accountId)
-      const before = addStored(accounts.stored(author.accountId), planned)
-      return decideAll(message, { addresses, before }, (row, { urlKey }) => {
-        addresses.add(row, urlKey)
-        return row.code
-      })
-    },
+  return (message: ImportMessage): ImportResult => {
+    const { author, before: planned = NOTHING_STORED } = message
+    const addresses = plannedAddresses(stored, author.accountId)
+    const before = addStored(accounts.stored(author.accountId), planned)
+    return decideAll(message, { addresses, before }, (row, { urlKey }) => {
+      addresses.add(row, urlKey)
+      return row.code
+    })
   }
 }
-
-export type ImportReads = ReturnType<typeof importReads>
 
 type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly string[]) => Code | null
 

@@ -5,6 +5,9 @@ import { DataError } from './data-error.ts'
 
 export type Functions<Calls> = { [Name in keyof Calls]: (args: never) => unknown }
 
+/** Functions whose names the type does not tell. */
+export type NamedFunctions = Record<string, (args: never) => unknown>
+
 /** A call of a function by its name. */
 export interface Call {
   name: string

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Caller } from '../lib/thread.ts'
+import { type ScanCalls, scan } from '../db/subject.ts'
 import { ID_MAX } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import { isFiltered, type LinkFilter } from './link-sources.ts'
@@ -8,7 +8,7 @@ import type { LinkPages } from './lists.ts'
 import { type DetailDeps, type DetailedLink, withDetails } from './properties.ts'
 
 export interface ExportDeps extends DetailDeps {
-  reader: Caller<ExportReads>
+  data: { links: ScanCalls<typeof exportScans> }
   pages: Pick<LinkPages, 'find'>
 }
 
@@ -36,18 +36,18 @@ export async function exportPiece(
   deps: Omit<ExportDeps, 'pages'>,
   about: { accountId: AccountId; above: number },
 ): Promise<{ links: DetailedLink[]; next: number | undefined }> {
-  const { links, isLast } = await deps.reader.call('linksAbove', about, { background: true })
+  const { links, isLast } = await deps.data.links.above(about, { background: true })
   return { links: withDetails(deps, links), next: isLast ? undefined : links.at(-1)?.id }
 }
 
 async function nextPiece(
-  { reader, pages }: ExportDeps,
+  { data, pages }: ExportDeps,
   query: Piece & LinkFilter,
 ): Promise<ExportedRows> {
   if (!isFiltered(query)) {
     const { accountId, below } = query
     // In the background: lists for pages run first.
-    return reader.call('linksBelow', { accountId, below }, { background: true })
+    return data.links.below({ accountId, below }, { background: true })
   }
   const { links } = await pages.find({ ...query, limit: MATCHES_MAX, offset: 0 })
   return { links, isLast: links.length < MATCHES_MAX }
@@ -72,18 +72,18 @@ const LINKS_PER_STATEMENT = 50
 /** A piece ends after this many characters of URLs: it stays in memory until it was sent. */
 const URL_LENGTHS_MAX = 256 * 1024
 
-/** Runs on the reader thread. */
-export function exportReads(db: Database) {
-  const below = piecesOf(db, 'id < ? ORDER BY id DESC')
-  const above = piecesOf(db, 'id > ? ORDER BY id')
-  return {
-    /** The next links of an account, newest first. */
-    linksBelow: (piece: Piece): ExportedRows => below(piece.accountId, piece.below),
+export const exportScans = {
+  /** The next links of an account, newest first. */
+  below: scan((db) => {
+    const read = piecesOf(db, 'id < ? ORDER BY id DESC')
+    return ({ accountId, below }: Piece) => read(accountId, below)
+  }),
 
-    /** The next links of an account, oldest first. */
-    linksAbove: (piece: { accountId: AccountId; above: number }): ExportedRows =>
-      above(piece.accountId, piece.above),
-  }
+  /** The next links of an account, oldest first. */
+  above: scan((db) => {
+    const read = piecesOf(db, 'id > ? ORDER BY id')
+    return (piece: { accountId: AccountId; above: number }) => read(piece.accountId, piece.above)
+  }),
 }
 
 function piecesOf(db: Database, range: string) {
@@ -102,5 +102,3 @@ function piecesOf(db: Database, range: string) {
     return { links, isLast: false }
   }
 }
-
-export type ExportReads = ReturnType<typeof exportReads>

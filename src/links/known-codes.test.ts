@@ -1,8 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
+import { dataOn } from '../../test/support/subjects.ts'
+import { subject } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
-import { CodeFilter, codeReads, KnownCodes } from './known-codes.ts'
+import { CodeFilter, codeScans, KnownCodes } from './known-codes.ts'
 
 const code = (n: number) => `CODE${n.toString(36).toUpperCase()}` as Code
 
@@ -19,14 +21,21 @@ function setUp(count: number) {
   const insert = db.prepare('INSERT INTO links VALUES (?, ?)')
   for (let id = 1; id <= count; id++) insert.run(id, code(id))
   const state = { calls: 0, fails: false, last: count, filters: [] as SharedArrayBuffer[] }
-  const functions = codeReads(db)
+  const { links } = dataOn(db, { links: subject({ scans: codeScans }) })
+  const counted = <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) => {
+    return async (...args: Args): Promise<Result> => {
+      state.calls++
+      if (state.fails) throw new Error('the thread has ended')
+      return call(...args)
+    }
+  }
   const codes = new KnownCodes({
-    reads: { lastId: () => state.last },
-    reader: {
-      async call(name, args) {
-        state.calls++
-        if (state.fails) throw new Error('the thread has ended')
-        return functions[name](args as never) as never
+    data: {
+      links: {
+        lastId: () => state.last,
+        codesAfter: counted(links.codesAfter),
+        countAliases: counted(links.countAliases),
+        addCodes: counted(links.addCodes),
       },
     },
     onComplete: (memory) => state.filters.push(memory),

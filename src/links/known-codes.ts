@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
-import type { Caller } from '../lib/thread.ts'
 import type { LinkReads } from './read.ts'
 
 /** Room for codes that are created later, at least; beyond it, all codes are read again. */
@@ -10,8 +10,7 @@ const BYTES_MAX = 2 ** 25
 const CHUNK = 1000
 
 interface KnownCodesOptions {
-  reads: Pick<LinkReads, 'lastId'>
-  reader: Caller<CodeReads>
+  data: { links: Pick<LinkReads, 'lastId'> & ScanCalls<typeof codeScans> }
   onComplete?: (memory: SharedArrayBuffer) => void
 }
 
@@ -60,11 +59,12 @@ export class KnownCodes {
   async #read(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
-    const { reader, reads, onComplete } = this.#options
+    const { data, onComplete } = this.#options
+    const { links } = data
     const before = this.#complete ? [this.#complete] : []
     try {
-      const aliases = await reader.call('countAliases', undefined, { background: true })
-      const codes = reads.lastId() + aliases
+      const aliases = await links.countAliases(undefined, { background: true })
+      const codes = links.lastId() + aliases
       const room = Math.max(NEW_CODES, Math.ceil(codes / 2))
       const bytes = Math.min(BYTES_MAX, (codes + room) * BYTES_PER_CODE)
       const filter = new CodeFilter(new SharedArrayBuffer(bytes))
@@ -72,7 +72,7 @@ export class KnownCodes {
       this.#filters = [...before, filter]
       const { memory } = filter
       for (let after: number | string | undefined = 0; after !== undefined; ) {
-        after = await reader.call('addCodes', { memory, after, max: CHUNK }, { background: true })
+        after = await links.addCodes({ memory, after, max: CHUNK }, { background: true })
       }
       this.#complete = filter
       this.#room = room
@@ -94,7 +94,7 @@ interface AddCodes {
 }
 
 /** Runs on the reader thread. */
-export function codeReads(db: Database) {
+function codeReads(db: Database) {
   const next = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
@@ -136,7 +136,13 @@ export function codeReads(db: Database) {
   }
 }
 
-export type CodeReads = ReturnType<typeof codeReads>
+const codesOf = perConnection(codeReads)
+
+export const codeScans = {
+  codesAfter: scan((db) => codesOf(db).codesAfter),
+  countAliases: scan((db) => codesOf(db).countAliases),
+  addCodes: scan((db) => codesOf(db).addCodes),
+}
 
 /** With four hashes in 16 bits per code, 1 of 400 unknown codes is taken for a known one. */
 const BYTES_PER_CODE = 2

@@ -7,9 +7,9 @@ import { migrate } from '../db/migrate.ts'
 import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
-import type { Caller } from '../lib/thread.ts'
+import type { CallOptions } from '../lib/thread.ts'
 import type { CreatedLink } from './link.ts'
-import { type LinkLists, LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
+import { LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
 import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
@@ -29,6 +29,8 @@ interface Kept extends Pick<CreatedLink, 'id' | 'code' | 'url'> {
   title?: string
   tags?: readonly string[]
 }
+
+type LinkLists = ReturnType<typeof linkLists>
 
 function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
   const db = openWritable(join(path, 'hopcode.db'))
@@ -240,14 +242,19 @@ test('a search whose matches multiply in old links is counted again', () => {
   expect(listLinks(lists, query).total).toBe(300)
 })
 
-/** The reader thread as a function; `calls` collects what was asked. */
-function threadOf(lists: LinkLists, calls: string[]): Caller<LinkLists> {
-  const thread = inProcess(lists)
+/** The reader thread as functions; `calls` collects what was asked. */
+function threadOf(lists: LinkLists, calls: string[]) {
+  const thread = inProcess<LinkLists>(lists)
+  const note = ({ accountId, search = '' }: Partial<ListQuery>, background = false) =>
+    calls.push(`${accountId} ${search} ${background ? 'background' : 'urgent'}`)
   return {
-    call(name, args, { background = false } = {}) {
-      const { accountId, search = '' } = args as ListQuery
-      calls.push(`${accountId} ${search} ${background ? 'background' : 'urgent'}`)
-      return thread.call(name, args, { background })
+    links: {
+      pageSlice(query: ListQuery, { background }: CallOptions = {}) {
+        note(query, background)
+        return thread.call('listLinksSlice', query, { background })
+      },
+      rankingSlice: (query: Parameters<LinkLists['rankedLinksSlice']>[0]) =>
+        thread.call('rankedLinksSlice', query),
     },
   }
 }

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
+import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
-import type { Caller } from '../lib/thread.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import {
@@ -26,7 +26,7 @@ export interface ListQuery extends AccountFilter {
   byHits?: boolean | undefined
 }
 
-interface RankQuery {
+export interface RankQuery {
   accountId: AccountId
   /** At most `TOP_MAX`. */
   limit: number
@@ -86,7 +86,15 @@ export function linkLists(db: Database, options: ListOptions = {}) {
   }
 }
 
-export type LinkLists = ReturnType<typeof linkLists>
+const listsOf = perConnection((db) => linkLists(db))
+
+export const listScans = {
+  /** See `LinkPages`, which calls it until a slice has completed the page. */
+  pageSlice: scan((db) => listsOf(db).listLinksSlice),
+  rankingSlice: scan((db) => listsOf(db).rankedLinksSlice),
+}
+
+type ListCalls = ScanCalls<typeof listScans>
 
 class ListReader {
   readonly #db: Database
@@ -255,13 +263,13 @@ const SEARCH_DEADLINE_MS = 10_000
 
 /** Finds pages of links on the reader thread, in time slices between which other calls run. */
 export class LinkPages {
-  readonly #reader: Caller<LinkLists>
+  readonly #links: ListCalls
   readonly #deadlineMs: number
   /** The latest page of each account that has one running or waiting. */
   readonly #latest = new Map<AccountId, Promise<unknown>>()
 
-  constructor(reader: Caller<LinkLists>, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
-    this.#reader = reader
+  constructor(data: { links: ListCalls }, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
+    this.#links = data.links
     this.#deadlineMs = deadlineMs
   }
 
@@ -274,14 +282,14 @@ export class LinkPages {
     // A list without a filter takes one slice, nearly always: it runs before every search.
     const background = isFiltered(query) || query.byHits === true
     return this.#inOrder(query.accountId, { background, signal }, (options) =>
-      this.#reader.call('listLinksSlice', query, options),
+      this.#links.pageSlice(query, options),
     )
   }
 
   /** The first links of an account by their hits. Throws like `find`. */
   rank(query: RankQuery): Promise<Ranked[]> {
     return this.#inOrder(query.accountId, { background: true }, (options) =>
-      this.#reader.call('rankedLinksSlice', query, options),
+      this.#links.rankingSlice(query, options),
     )
   }
 

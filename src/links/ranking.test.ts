@@ -3,11 +3,10 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { inProcess } from '../../test/support/in-process.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import type { LinkFilter } from './link-sources.ts'
-import { type LinkLists, LinkPages, linkLists } from './lists.ts'
+import { LinkPages, linkLists } from './lists.ts'
 import { mostHitsFirst, TOP_MAX } from './ranking.ts'
 
 function openEmpty(path: string) {
@@ -52,14 +51,15 @@ function setUp(
   let now = 0
   let slices = 0
   const lists = linkLists(db, { chunkLinks, rankAtOnce, sliceMs, monotonic: () => now })
-  const reader = inProcess<LinkLists>({
-    ...lists,
-    listLinksSlice(query) {
-      slices++
-      return lists.listLinksSlice(query)
+  const pages = new LinkPages({
+    links: {
+      async pageSlice(query) {
+        slices++
+        return lists.listLinksSlice(query)
+      },
+      rankingSlice: async (query) => lists.rankedLinksSlice(query),
     },
   })
-  const pages = new LinkPages(reader)
   const page = async (limit: number, offset: number, accountId = 1, filter: LinkFilter = {}) => {
     const { links } = await pages.find({ accountId, limit, offset, ...filter, byHits: true })
     return links

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Caller } from '../lib/thread.ts'
+import { localWrite, type WriteCalls } from '../db/subject.ts'
 import type { Link } from './link.ts'
 import { INDEXED_BYTES, indexText, PROPERTY_TEXT } from './search.ts'
 
@@ -69,7 +69,9 @@ export function searchWrites(db: Database) {
   }
 }
 
-export type SearchWrites = ReturnType<typeof searchWrites>
+export const indexWrites = {
+  index: localWrite({ prepare: (db) => searchWrites(db).indexLinks }),
+}
 
 /** Updates the index for a changed or deleted link. A link that is not indexed costs nothing. */
 export function indexKeeper(db: Database) {
@@ -93,8 +95,9 @@ export function indexKeeper(db: Database) {
   }
 }
 
-interface IndexerWriter extends Caller<SearchWrites> {
-  readonly idleMs: number
+interface IndexerOptions {
+  data: { links: WriteCalls<typeof indexWrites> }
+  writer: { readonly idleMs: number }
 }
 
 /** A step takes about 7 ms of the writer: it waits for a pause between writes, up to a limit. */
@@ -103,12 +106,12 @@ const PAUSE_WAIT_MS = 200
 
 /** Adds new links to the search index between other writes. */
 export class SearchIndexer {
-  readonly #writer: IndexerWriter
+  readonly #options: IndexerOptions
   #isRunning = false
   #isClosed = false
 
-  constructor(writer: IndexerWriter) {
-    this.#writer = writer
+  constructor(options: IndexerOptions) {
+    this.#options = options
     this.wake()
   }
 
@@ -128,15 +131,17 @@ export class SearchIndexer {
   }
 
   async #run(): Promise<void> {
+    const { data } = this.#options
     for (;;) {
       await this.#pause()
       if (this.#isClosed) return
-      if (!(await this.#writer.call('indexLinks', {}, { background: true }))) return
+      if (!(await data.links.index({}, { background: true }))) return
     }
   }
 
   async #pause(): Promise<void> {
     const endsAt = performance.now() + PAUSE_WAIT_MS
-    while (this.#writer.idleMs < PAUSE_MS && performance.now() < endsAt) await Bun.sleep(PAUSE_MS)
+    const { writer } = this.#options
+    while (writer.idleMs < PAUSE_MS && performance.now() < endsAt) await Bun.sleep(PAUSE_MS)
   }
 }

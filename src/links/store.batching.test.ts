@@ -13,8 +13,8 @@ import { commitTogether } from '../db/writer.ts'
 import type { Code } from '../lib/code.ts'
 import { moderation } from '../moderation/moderation.ts'
 import { encodeCreate } from './link.ts'
-import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
+import { links } from './subject.ts'
 import { urlKey } from './url.ts'
 
 /**
@@ -100,15 +100,15 @@ const single = fc
 
 const calls = fc.array(
   fc.oneof(
-    { weight: 6, arbitrary: call('createEncoded', creation) },
-    { weight: 3, arbitrary: call('createLink', single) },
-    { weight: 3, arbitrary: call('changeUrl', change) },
-    { weight: 3, arbitrary: call('deleteLink', fc.record({ id, author })) },
-    { weight: 4, arbitrary: call('patchLinks', fc.record({ ids, patch, quota, author })) },
-    call('scheduleDeletion', fc.record({ ids, deleteAt: fc.constantFrom(1, 2), author })),
-    call('undoDeletion', fc.record({ ids, author })),
-    call('deleteDue', fc.record({ now: fc.constantFrom(1, 2), most: fc.constantFrom(1, 9) })),
-    call('deleteLinksOf', fc.record({ accountId, most: fc.integer({ min: 1, max: 3 }) })),
+    { weight: 6, arbitrary: call('links.create', creation) },
+    { weight: 3, arbitrary: call('links.createOne', single) },
+    { weight: 3, arbitrary: call('links.changeUrl', change) },
+    { weight: 3, arbitrary: call('links.delete', fc.record({ id, author })) },
+    { weight: 4, arbitrary: call('links.patch', fc.record({ ids, patch, quota, author })) },
+    call('links.scheduleDeletion', fc.record({ ids, deleteAt: fc.constantFrom(1, 2), author })),
+    call('links.undoDeletion', fc.record({ ids, author })),
+    call('links.deleteDue', fc.record({ now: fc.constantFrom(1, 2), most: fc.constantFrom(1, 9) })),
+    call('links.deleteSome', fc.record({ accountId, most: fc.integer({ min: 1, max: 3 }) })),
     call(
       'moderation.disable',
       fc.record({ code, reason: fc.constant('abuse'), now: fc.constant(now) }),
@@ -117,7 +117,7 @@ const calls = fc.array(
     call('accounts.disable', fc.record({ accountId, links: fc.boolean(), now: fc.constant(now) })),
     call('accounts.enable', fc.record({ accountId })),
     call('settings.save', fc.record({ name: fc.constant('a'), value: fc.string() })),
-    call('indexLinks', fc.record({ rowsMax: fc.integer({ min: 1, max: 3 }) })),
+    call('links.index', fc.record({ rowsMax: fc.integer({ min: 1, max: 3 }) })),
     call('deleteAndFail', fc.record({ id, author })),
   ),
   { minLength: 1, maxLength: 40 },
@@ -130,13 +130,11 @@ function openDatabase(path: string) {
   for (let n = 1; n <= ACCOUNTS; n++) {
     db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
   }
-  const links = linkWrites(db)
+  const { deleteLink } = linkWrites(db)
   const functions = {
-    ...links,
-    ...searchWrites(db),
-    ...writeFunctions({ accounts, moderation, settings }, db, { id: '' }),
-    deleteAndFail(command: Parameters<typeof links.deleteLink>[0]) {
-      links.deleteLink(command)
+    ...writeFunctions({ accounts, links, moderation, settings }, db, { id: '' }),
+    deleteAndFail(command: Parameters<typeof deleteLink>[0]) {
+      deleteLink(command)
       throw new Error('failed after a change')
     },
   }

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import { perConnection } from '../db/subject.ts'
 import { type Code, newCode, toCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
 import {
@@ -77,18 +78,16 @@ const URL_BYTES = 'coalesce(octet_length(url), 0)'
 const CANDIDATES_MAX = 100
 
 /**
- * Writes links. Runs on the writer thread, inside the transaction of its batch. Every result
- * depends on the database and the arguments only, whatever else is in the batch.
+ * Writes links. Every result depends on the database and the arguments only, whatever else is in
+ * the batch. links/subject.ts has the calls.
  */
-export const linkWrites = (db: Database) => ({
+export const linkWrites = perConnection((db) => ({
   ...creation(db),
   ...singleCreation(db),
   ...change(db),
   ...deletion(db),
   ...propertyWrites(db),
-})
-
-export type LinkWrites = ReturnType<typeof linkWrites>
+}))
 
 function creation(db: Database) {
   const insertGenerated = generatedInserter(db)

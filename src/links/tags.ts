@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { perConnection, scan } from '../db/subject.ts'
 
 /** Tags of one list; an account may have more. */
 export const TAGS_LISTED_MAX = 200
@@ -46,4 +47,9 @@ export function tagReads(db: Database) {
   }
 }
 
-export type TagReads = ReturnType<typeof tagReads>
+const tagsOf = perConnection(tagReads)
+
+export const tagScans = {
+  tags: scan((db) => tagsOf(db).listTags),
+  withTag: scan((db) => tagsOf(db).linksOfTag),
+}

@@ -1,9 +1,8 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { subjects } from '../data.ts'
-import { effectsOfOthers } from '../db/subject.ts'
+import { effectsOfOthers, openSubjects, subject } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
-import type { Caller } from '../lib/thread.ts'
-import type { LinkWrites } from './store.ts'
 import { LinkEffects, LinkWriter } from './writer.ts'
 
 const code = (text: string) => text as Code
@@ -35,9 +34,13 @@ function setUp(result: () => unknown) {
     images: { prepare: ({ code }) => note('prepare')(code), remove: note('remove') },
     indexer: { wake: note('wake') },
   })
-  const writer = { call: async () => result() } as unknown as Caller<LinkWrites>
-  const links = new LinkWriter({ writer, effects: all })
-  return { links, all, effects, after: (name: string) => all.after(name, result()) }
+  const callWriter = async () => result()
+  const options = { db: new Database(), callReader: callWriter, callWriter, effects: [all] }
+  const links = new LinkWriter(
+    openSubjects({ links: subject({ writes: subjects.links.writes }) }, options),
+  )
+  const after = (name: string) => effectsOfOthers(subjects, [all])(name, result())
+  return { links, effects, after }
 }
 
 const committed = [
@@ -177,7 +180,7 @@ test('caches follow the aliases that another host of a cluster has set', () => {
     codes: ['SPRING'],
     aliases: { changed: ['old-path'], isAnyCase: false },
   }))
-  after('patchLinks')
+  after('links.patch')
   expect(effects).toEqual([
     'change SPRING',
     'drop hits of SPRING',
@@ -188,7 +191,7 @@ test('caches follow the aliases that another host of a cluster has set', () => {
 
 test('caches follow an import that keeps a link whose deletion was scheduled', () => {
   const { after, effects } = setUp(() => ({ results: '[]', restored: ['SPRING'] }))
-  after('importLinks')
+  after('imports.add')
   expect(effects).toEqual(['wake', 'change SPRING', 'drop hits of SPRING'])
 })
 
@@ -199,7 +202,7 @@ test.each([
   'accounts.enable',
   'accounts.setUpOwner',
 ])('caches follow %s of another host of a cluster', (name) => {
-  const { all, effects } = setUp(() => undefined)
-  effectsOfOthers(subjects, [all])(name, undefined)
+  const { after, effects } = setUp(() => undefined)
+  after(name)
   expect(effects).toEqual(['change all'])
 })

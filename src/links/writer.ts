@@ -1,48 +1,27 @@
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import type { Effects } from '../db/effects.ts'
+import type { WriteCalls } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import type { Caller } from '../lib/thread.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
-import {
-  type Addressed,
-  type Author,
-  type CreatedLink,
-  type CreateLinks,
-  encodeCreate,
-  type Link,
-} from './link.ts'
-import type { Patched, PatchLinks, PatchRefusal } from './property-store.ts'
+import type { Addressed, Author, CreatedLink, CreateLinks, Link } from './link.ts'
+import type { PatchLinks, PatchRefusal } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
 import { BAD_ALIASES, BAD_DISPLAY_ALIAS, BAD_TAGS, BAD_TIMES } from './schema.ts'
-import type {
-  ChangeUrl,
-  CreatedOne,
-  CreateLink,
-  Creation,
-  LinkWrites,
-  ScheduleDeletion,
-} from './store.ts'
+import type { ChangeUrl, CreateLink, Creation, ScheduleDeletion } from './store.ts'
+import type { links } from './subject.ts'
 
-interface LinkWriterOptions {
-  writer: Caller<LinkWrites>
-  effects: LinkEffects
-}
+type LinkCalls = WriteCalls<(typeof links)['writes']>
 
-/**
- * Changes links. Each method resolves once the change is on disk and its effects have been applied:
- * nothing may be awaited between the writer's result and the effects.
- */
+/** Changes links. Each method resolves once the change is on disk and its effects are applied. */
 export class LinkWriter {
-  readonly #writer: Caller<LinkWrites>
-  readonly #effects: LinkEffects
+  readonly #links: LinkCalls
 
-  constructor({ writer, effects }: LinkWriterOptions) {
-    this.#writer = writer
-    this.#effects = effects
+  constructor(data: { links: LinkCalls }) {
+    this.#links = data.links
   }
 
   /**
@@ -50,11 +29,7 @@ export class LinkWriter {
    * stored, if the disk refuses, or `invalid_api_key` if the account or the key is not active.
    */
   async create(command: CreateLinks): Promise<Creation[]> {
-    const result = await this.#writer.call('createEncoded', encodeCreate(command))
-    if (result === undefined) throw new AppError('invalid_api_key')
-    const links = JSON.parse(result) as Creation[]
-    this.#effects.linksCreated(links.filter((link) => typeof link !== 'string'))
-    return links
+    return requireActive(await this.#links.create(command))
   }
 
   /**
@@ -62,19 +37,19 @@ export class LinkWriter {
    * `path_taken`, `quota_exceeded`.
    */
   async createLink(command: CreateLink): Promise<CreatedLink> {
-    const result = await this.#call('createLink', command)
+    const result = requireActive(await this.#links.createOne(command))
     if (result === 'code_in_use') throw new AppError('code_in_use', command.item.code)
     return requirePatched(result, command.quota).link
   }
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
   async changeUrl(command: ChangeUrl): Promise<Link | undefined> {
-    return requireQuota(await this.#call('changeUrl', command), command.quota)
+    return requireQuota(requireActive(await this.#links.changeUrl(command)), command.quota)
   }
 
   /** False if the link was deleted already. Throws `invalid_api_key`. */
   async delete(command: { id: number; author: Author }): Promise<boolean> {
-    return (await this.#call('deleteLink', command)) !== undefined
+    return requireActive(await this.#links.delete(command)) !== undefined
   }
 
   /**
@@ -82,40 +57,36 @@ export class LinkWriter {
    * `invalid_value`, `path_taken`, `quota_exceeded`.
    */
   async patchLinks(command: PatchLinks): Promise<number> {
-    const result = await this.#call('patchLinks', command)
+    const result = requireActive(await this.#links.patch(command))
     return requirePatched(result, command.quota).codes.length
   }
 
   /** Throws `invalid_api_key`. */
   async scheduleDeletion(command: ScheduleDeletion): Promise<void> {
-    await this.#call('scheduleDeletion', command)
+    requireActive(await this.#links.scheduleDeletion(command))
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
   async undoDeletion(command: Omit<ScheduleDeletion, 'deleteAt'>): Promise<number> {
-    return (await this.#call('undoDeletion', command)).length
+    return requireActive(await this.#links.undoDeletion(command)).length
   }
 
   /** Deletes at most `most` links whose scheduled deletion is due. Returns how many. */
   async deleteDue(command: { now: number; most: number }): Promise<number> {
-    return (await this.#call('deleteDue', command)).length
+    return requireActive(await this.#links.deleteDue(command)).length
   }
 
   /** Deletes at most `most` links of an account. Returns how many; 0 if none is left. */
   async deleteSome(command: { accountId: AccountId; most: number }): Promise<number> {
-    return (await this.#call('deleteLinksOf', command)).length
-  }
-
-  /** Throws `invalid_api_key` if the writer found the account or the key not active. */
-  async #call<Name extends Changes>(name: Name, args: Parameters<LinkWrites[Name]>[0]) {
-    const value = await this.#writer.call(name, args)
-    this.#effects.after(name, value)
-    if (value === 'not_active') throw new AppError('invalid_api_key')
-    return value as Exclude<typeof value, 'not_active'>
+    return requireActive(await this.#links.deleteSome(command)).length
   }
 }
 
-type Changes = Exclude<keyof LinkWrites, 'createEncoded'>
+/** The writer thread found the account or the key not active. */
+function requireActive<Result>(result: Result): Exclude<Result, 'not_active'> {
+  if (result === 'not_active') throw new AppError('invalid_api_key')
+  return result as Exclude<Result, 'not_active'>
+}
 
 /** A text is the quota that the result of a call exceeds. */
 function requireQuota<Result>(result: Result, quota: Quota): Exclude<Result, QuotaName> {
@@ -159,56 +130,12 @@ interface LinkEffectsOptions {
   indexer: { wake(): void }
 }
 
-const createdLinks = (value: unknown): CreatedLink[] =>
-  typeof value === 'string'
-    ? (JSON.parse(value) as Creation[]).filter((link) => typeof link !== 'string')
-    : []
-
-/** The codes of a result: a link, or an array of codes. None of undefined or a refusal's name. */
-function codesOf(value: unknown): Code[] {
-  if (Array.isArray(value)) return value as Code[]
-  return typeof value === 'object' && value !== null ? [(value as Link).code] : []
-}
-
-/** See `import/store.ts`. `results`: JSON of one for each link. */
-interface ImportResult {
-  results: string
-  restored?: Code[]
-}
-type ImportedLink = [what: string, code: Code, aliases: string[]]
-
-/**
- * The effects of a committed write: on caches, QR images and the search index. It is called in the
- * tick in which the result of the commit is known, before the change is acknowledged: a later
- * request never sees an old destination.
- */
+/** The effects of committed writes on caches, QR images and the search index. */
 export class LinkEffects implements Effects {
   readonly #options: LinkEffectsOptions
-  /** By the name of the call. Other calls have no effects. */
-  readonly #byName: Readonly<Record<string, (value: unknown) => void>>
 
   constructor(options: LinkEffectsOptions) {
     this.#options = options
-    const changed = (value: unknown) => this.linksChanged(codesOf(value))
-    const deleted = (value: unknown) => this.linksDeleted(codesOf(value))
-    const patched = (value: unknown) => this.#patched(value as Partial<Patched>)
-    this.#byName = {
-      createEncoded: (value) => this.linksCreated(createdLinks(value)),
-      createLink: (value) => this.#createdOne(value as CreatedOne | string),
-      changeUrl: changed,
-      deleteLink: deleted,
-      patchLinks: patched,
-      scheduleDeletion: changed,
-      undoDeletion: changed,
-      deleteDue: deleted,
-      deleteLinksOf: deleted,
-      importLinks: (value) => this.#imported(value as ImportResult | undefined),
-    }
-  }
-
-  /** Applies the effects of the result of a call, whichever host made it. */
-  after(name: string, value: unknown): void {
-    this.#byName[name]?.(value)
   }
 
   linksCreated(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
@@ -224,12 +151,6 @@ export class LinkEffects implements Effects {
     indexer.wake()
   }
 
-  #createdOne(result: CreatedOne | { taken: string } | string): void {
-    if (typeof result === 'string' || 'taken' in result) return
-    this.linksCreated([result.link])
-    if (result.aliases) this.aliasesChanged(result.aliases)
-  }
-
   /** QR images are created on request: an import would keep their thread busy for minutes. */
   linksImported(links: readonly { code: Code; paths: readonly string[] }[]): void {
     for (const { code, paths } of links) {
@@ -238,14 +159,6 @@ export class LinkEffects implements Effects {
       this.aliasesChanged({ changed: paths })
     }
     this.#options.indexer.wake()
-  }
-
-  #imported({ results, restored = [] }: ImportResult = { results: '[]' }): void {
-    const links = JSON.parse(results) as ImportedLink[]
-    this.linksImported(
-      links.flatMap(([what, code, paths]) => (what === 'created' ? { code, paths } : [])),
-    )
-    this.linksChanged(restored)
   }
 
   /** The hits of this host are known already. */
@@ -260,12 +173,6 @@ export class LinkEffects implements Effects {
 
   linksChanged(codes: readonly Code[]): void {
     for (const code of codes) this.#drop(code)
-  }
-
-  /** Without codes it is a refusal. */
-  #patched({ codes = [], aliases }: Partial<Patched>): void {
-    this.linksChanged(codes)
-    if (aliases) this.aliasesChanged(aliases)
   }
 
   /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */

@@ -27,17 +27,17 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
     startChecks: async () => inProcess(readabilityChecks),
     dir: '/nowhere',
     addresses: new PublicUrls({ baseUrl: 'http://hop.test', cdnUrl: 'http://hop.test/cdn' }),
-    reads: {
-      findByCode: (code) => ({
-        id: 1,
-        code,
-        accountId: ACCOUNT,
-        url: null,
-        createdAt: 0,
-        alias: null,
-      }),
-    },
     data: {
+      links: {
+        findByCode: (code) => ({
+          id: 1,
+          code,
+          accountId: ACCOUNT,
+          url: null,
+          createdAt: 0,
+          alias: null,
+        }),
+      },
       qrSettings: {
         findLogo: (id) => (id === ACCOUNT ? { key: 'logo', png: writePng(white) } : undefined),
       },

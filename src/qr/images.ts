@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { Owner } from '../limits/shared-budget.ts'
 import type { Addressed, PublicUrls } from '../links/link.ts'
-import type { LinkReads } from '../links/read.ts'
+import type { links } from '../links/subject.ts'
 import type { CodeImages } from '../links/writer.ts'
 import { contentOf } from './content.ts'
 import { QrFiles } from './files.ts'
@@ -45,8 +45,10 @@ interface QrImagesOptions {
   startChecks: () => Promise<CheckThread>
   dir: string
   addresses: PublicUrls
-  reads: Pick<LinkReads, 'findByCode'>
-  data: { qrSettings: Pick<Operations<typeof qrSettings>, 'findLogo'> }
+  data: {
+    links: Pick<Operations<typeof links>, 'findByCode'>
+    qrSettings: Pick<Operations<typeof qrSettings>, 'findLogo'>
+  }
   log: Log
 }
 
@@ -197,11 +199,11 @@ export class QrImages implements CodeImages {
   }
 
   #command(link: Addressed, options: QrOptions, given?: string): RenderCommand {
-    const { addresses, reads, data } = this.#options
+    const { addresses, data } = this.#options
     const address = given ?? addresses.short(link)
     const command = { text: contentOf(address, options), address, options }
     if (!options.logo) return command
-    const account = reads.findByCode(link.code)?.accountId
+    const account = data.links.findByCode(link.code)?.accountId
     const logo = account === undefined ? undefined : data.qrSettings.findLogo(account)
     if (!logo) throw new AppError('invalid_value', 'Invalid logo: the account has none')
     return { ...command, logo }

@@ -1,9 +1,8 @@
 import type { SettingStore, settings } from '../db/settings.ts'
 import type { DataOf } from '../db/subject.ts'
 import type { Log } from '../lib/log.ts'
-import { type Caller, messageOf } from '../lib/thread.ts'
-import type { CodeReads } from '../links/known-codes.ts'
-import type { LinkReads } from '../links/read.ts'
+import { messageOf } from '../lib/thread.ts'
+import type { links } from '../links/subject.ts'
 import { retireImages } from './files.ts'
 import type { QrImages } from './images.ts'
 
@@ -43,9 +42,7 @@ export const isRestoredOnly = (settings: SettingStore): boolean => settings.find
 
 interface RemakeDeps {
   images: QrImages
-  reads: LinkReads
-  lists: Caller<CodeReads>
-  data: DataOf<{ settings: typeof settings }>
+  data: DataOf<{ links: typeof links; settings: typeof settings }>
   baseUrl: string
   log: Log
 }
@@ -67,11 +64,11 @@ export class Remake {
     await this.#done
   }
 
-  async #run({ images, reads, lists, data, baseUrl, log }: RemakeDeps): Promise<void> {
+  async #run({ images, data, baseUrl, log }: RemakeDeps): Promise<void> {
     let last = 0
     let made = 0
     for (;;) {
-      const links = await lists.call('codesAfter', { id: last, limit: CHUNK })
+      const links = await data.links.codesAfter({ id: last, limit: CHUNK })
       if (this.#stopped) return
       if (links.length === 0) {
         await data.settings.saveForHost({ name: NAME, value: baseUrl })
@@ -79,7 +76,7 @@ export class Remake {
         return
       }
       // Checked again in this tick: an image of a code deleted meanwhile would stay forever.
-      await images.remake(links.flatMap(({ code }) => reads.findByCode(code) ?? []))
+      await images.remake(links.flatMap(({ code }) => data.links.findByCode(code) ?? []))
       made += links.length
       last = links.at(-1)?.id ?? last
     }

@@ -1,3 +1,4 @@
+import type { Totals } from '../accounts/totals.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { HitFlusher } from '../hits/flush.ts'
@@ -12,7 +13,6 @@ import type { RedirectThreads } from '../redirect/threads.ts'
 import type { VisitFlusher } from '../visits/flush.ts'
 import { familiesOf, type Sample, samples } from './exposition.ts'
 import type { Health } from './health.ts'
-import type { Totals } from './store.ts'
 import type { ThreadWatch } from './thread-watch.ts'
 import type { readDisk, readProcess } from './vitals.ts'
 

@@ -1,8 +1,8 @@
+import type { Totals, totals } from '../accounts/totals.ts'
 import type { Operations } from '../db/subject.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import { expose } from './exposition.ts'
 import { FAMILIES, type MetricsSources, type Scrape } from './families.ts'
-import type { Totals, totals } from './store.ts'
 import { readDisk, readProcess } from './vitals.ts'
 
 /** Batches of the writer thread, observed by the calling side. */

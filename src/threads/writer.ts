@@ -1,20 +1,17 @@
 import type { Database } from 'bun:sqlite'
+import { loggedFunctions } from '../cluster/apply.ts'
 import type { SeenMessage } from '../cluster/events.ts'
 import { PostgresLog } from '../cluster/log.ts'
 import { SharedOrder } from '../cluster/shared-order.ts'
+import { subjects } from '../data.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
-import type { WriterHost } from '../db/subject.ts'
-import { localOrder, type Order, type OrderCalls } from '../db/writer.ts'
+import { writeFunctions } from '../db/subject.ts'
+import { CATCH_UP, localOrder, type Order } from '../db/writer.ts'
 import { hitCalls } from '../hits/shared-store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
-import { type SearchWrites, searchWrites } from '../links/search-index.ts'
-import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
-
-/** The one thread that writes the database while the service runs. */
-export type Writes = SharedWrites & SearchWrites & OrderCalls
 
 /** How the writer thread of a host in a cluster orders writes. */
 export interface ClusterSettings {
@@ -37,21 +34,19 @@ interface WriterSettings {
   cluster?: ClusterSettings
 }
 
+/** The one thread that writes the database while the service runs. */
 serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   setThreadPriority('writes')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const journal = JournalFile.open(journalPath)
-  const host: WriterHost = { id: cluster?.host ?? '', journal }
-  const functions: Writes = {
-    ...sharedWrites(db, host),
-    ...searchWrites(db),
-    // A host alone has every change.
-    catchUp: () => {},
-  }
   const order: Order = cluster
     ? sharedOrder({ db, journal, checkpoints, cluster })
-    : localOrder(db, functions)
+    : localOrder(db, {
+        ...writeFunctions(subjects, db, { id: '', journal }),
+        // A host alone has every change.
+        [CATCH_UP]() {},
+      })
   return {
     answer: (calls) => order.submit(calls),
     onBatchDone: () => checkpoints.afterCommit(),
@@ -77,7 +72,7 @@ function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): O
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
-    functions: { ...searchWrites(db), ...loggedWrites(db, { id: host, journal }) },
+    functions: loggedFunctions(db, { id: host, journal }),
     host,
     log: new PostgresLog({ url, host, boot, name, address }),
     compares: true,

@@ -9,10 +9,8 @@ import { buildMutant } from './lib/mutant.ts'
 
 /** A release whose reservations the release before it does not know. */
 const NEXT_RELEASE = {
-  file: 'src/cluster/entries.ts',
-  changes: [
-    [/(SINCE: Readonly<Record<string, number>> = \{)/g, `$1 createLink: ${CALLS_VERSION + 1}`],
-  ] as const,
+  file: 'src/links/subject.ts',
+  changes: [[/(createOne: write\(\{\s+since:) \d+/g, `$1 ${CALLS_VERSION + 1}`]] as const,
 }
 
 const reserve = async (host: TestHost, key: string, code: string): Promise<number> =>

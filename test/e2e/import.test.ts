@@ -2,8 +2,6 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { movingCommands } from '../../src/cli/moving.ts'
 import { databaseFile } from '../../src/db/open.ts'
-import type { ImportMessage, ImportWrites } from '../../src/import/store.ts'
-import type { Caller } from '../../src/lib/thread.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { sharedRows } from '../support/database-rows.ts'
@@ -244,14 +242,19 @@ function countedImport(app: TestApp) {
   app.key('pro')
   const deps = app.administration
   const sizes: number[] = []
-  const writer: Caller<ImportWrites> = {
-    call(name, message, options) {
-      sizes.push((message as ImportMessage).rows.length)
-      return deps.writer.call(name, message, options)
+  const { data } = deps
+  const imports: typeof data.imports = {
+    ...data.imports,
+    add(message, options) {
+      sizes.push(message.rows.length)
+      return data.imports.add(message, options)
     },
   }
   const send = (lines: readonly string[]) =>
-    movingCommands.importBatch({ ...deps, writer }, { account: 'pro@example.com', lines })
+    movingCommands.importBatch(
+      { ...deps, data: { ...data, imports } },
+      { account: 'pro@example.com', lines },
+    )
   return { sizes, send }
 }
 

@@ -2,7 +2,7 @@ import type { Administration } from '../../src/cli/administration.ts'
 import { subjects } from '../../src/data.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { inTransaction } from '../../src/db/open.ts'
-import { openSubjects } from '../../src/db/subject.ts'
+import { openSubjects, writeFunctions } from '../../src/db/subject.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { functionOf } from '../../src/lib/thread.ts'
@@ -10,7 +10,6 @@ import { AliasReads } from '../../src/links/aliases.ts'
 import { PublicUrls } from '../../src/links/link.ts'
 import { LinkReads } from '../../src/links/read.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
-import { sharedWrites } from '../../src/writes.ts'
 
 const BASE_URL = 'https://hop.test'
 
@@ -19,7 +18,7 @@ export function administrationOf(path: string, clock: Clock): Administration & D
   const folder = openDataFolder(path)
   const { db } = folder
   const send = async (name: string, args: unknown) =>
-    inTransaction(db, () => functionOf(sharedWrites(db, { id: '' }), name)(args))
+    inTransaction(db, () => functionOf(writeFunctions(subjects, db, { id: '' }), name)(args))
   const data = openSubjects(subjects, { db, callReader: send, callWriter: send, effects: [] })
   return {
     ...folder,

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../../src/accounts/store.ts'
 import { type CreatedLink, encodeCreate, type NewLink } from '../../src/links/link.ts'
-import type { LinkLists, ListQuery, Matches } from '../../src/links/lists.ts'
+import type { ListQuery, linkLists, Matches } from '../../src/links/lists.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
 
@@ -29,7 +29,10 @@ export function plainWrites(db: Database) {
 }
 
 /** A page of a list, in as many time slices as it takes. */
-export function listLinks(lists: Pick<LinkLists, 'listLinksSlice'>, query: ListQuery): Matches {
+export function listLinks(
+  lists: Pick<ReturnType<typeof linkLists>, 'listLinksSlice'>,
+  query: ListQuery,
+): Matches {
   for (;;) {
     const found = lists.listLinksSlice(query)
     if (found) return found

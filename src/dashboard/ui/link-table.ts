@@ -170,8 +170,8 @@ export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[
 const TAGS_MAX = 60
 
 /** The tags with the most links, in alphabetical order. */
-export async function offeredTags({ reader }: DashboardDeps, account: Account): Promise<string[]> {
-  const tags = await reader.call('listTags', { accountId: account.id })
+export async function offeredTags({ data }: DashboardDeps, account: Account): Promise<string[]> {
+  const tags = await data.links.tags({ accountId: account.id })
   const most = tags.toSorted((a, b) => b.count - a.count).slice(0, TAGS_MAX)
   return most.map(({ tag }) => tag).sort()
 }

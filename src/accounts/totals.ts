@@ -1,6 +1,6 @@
-import type { Plan } from '../accounts/plans.ts'
 import { versionOf } from '../db/migrate.ts'
 import { scan, subject } from '../db/subject.ts'
+import type { Plan } from './plans.ts'
 
 export interface Totals {
   plans: { plan: Plan; accounts: number; links: number }[]
