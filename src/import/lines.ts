@@ -13,13 +13,7 @@ import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
 import { charactersOf, type ImportRow, parseLine } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
-import type {
-  ImportMessage,
-  ImportResult,
-  imports,
-  StoredResult,
-  StoredRow,
-} from './store.ts'
+import type { ImportMessage, ImportResult, imports, StoredResult, StoredRow } from './store.ts'
 
 export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'hasher' | 'plans'> {
   aliasRules: AliasRules
