@@ -6,10 +6,12 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../test/support/folder.ts'
 
+/** A change in one declaration: what the pattern matches there, exactly once, and what replaces it. */
+type Edit = readonly [file: string, declaration: string, pattern: RegExp, replacement: string]
+
 export interface Mutation {
   name: string
-  /** A text that its file contains once, and what replaces it. */
-  edits: readonly (readonly [file: string, text: string, replacement: string])[]
+  edits: readonly Edit[]
   /** The test file that must fail, and a part of the titles to run. */
   test: string
   title?: string
@@ -23,12 +25,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'unsynced-commits',
     edits: [
-      [
-        'src/db/open.ts',
-        `db.run('PRAGMA synchronous = FULL')`,
-        `db.run('PRAGMA synchronous = NORMAL')`,
-      ],
-      ['src/db/open.ts', 'synchronous: 2,', 'synchronous: 1,'],
+      ['src/db/open.ts', 'openWritable', /FULL/, 'NORMAL'],
+      ['src/db/open.ts', 'openWritable', /synchronous: 2/, 'synchronous: 1'],
     ],
     test: 'test/durability/power-loss.test.ts',
     title: 'no acknowledged write is lost',
@@ -36,7 +34,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'position-in-another-transaction',
-    edits: [['src/hits/store.ts', 'advance(end)', 'queueMicrotask(() =>     advance(end))']],
+    edits: [
+      ['src/hits/store.ts', 'hitAdder', /advance\(end\)/, 'queueMicrotask(() => advance(end))'],
+    ],
     test: 'src/hits/hits.test.ts',
   },
   {
@@ -44,8 +44,9 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/hot/journal-appender.ts',
-        'if (Atomics.compareExchange(ring, HEAD, ticket, next) !== ticket) continue',
-        'if ((ring[HEAD] = next) !== next) continue',
+        'appendIfRoom',
+        /Atomics\.compareExchange.* !== \w+/,
+        '(ring[HEAD] = next) !== next',
       ],
     ],
     test: 'src/hot/journal-appender.test.ts',
@@ -53,18 +54,12 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'leftmost-forwarded-address',
-    edits: [['src/hot/client-address.ts', 'if (!this.#isTrusted(address)) return found', '']],
+    edits: [['src/hot/client-address.ts', 'resolve', /!this\.#isTrusted\(\w+\)/, 'false']],
     test: 'src/hot/client-address.test.ts',
   },
   {
     name: 'hosts-with-a-final-dot',
-    edits: [
-      [
-        'src/blocklist/match.ts',
-        'while (end > 0 && hostname.charCodeAt(end - 1) === DOT) end--',
-        'while (end < 0 && hostname.charCodeAt(end - 1) === DOT) end--',
-      ],
-    ],
+    edits: [['src/blocklist/match.ts', 'canonicalHost', /end > 0/, 'end < 0']],
     test: 'src/blocklist/watch.evasion.test.ts',
   },
   {
@@ -72,46 +67,33 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/accounts/secrets.ts',
-        '.digest()',
-        '.digest().fill(secret, 0, Math.min(secret.length, 32))',
+        'hash',
+        /digest\(\)/,
+        'digest().fill(secret, 0, Math.min(secret.length, 32))',
       ],
     ],
     test: 'test/e2e/no-secrets-at-rest.test.ts',
   },
   {
     name: 'bodies-of-any-size',
-    edits: [
-      [
-        'src/http/body.ts',
-        'export const SMALL_BODY_MAX = 64 * KIB',
-        'export const SMALL_BODY_MAX = 64_000 * KIB',
-      ],
-    ],
+    edits: [['src/http/body.ts', 'SMALL_BODY_MAX', /64/, '64_000']],
     test: 'test/durability/raw-sockets.test.ts',
     title: 'over 64 KiB',
   },
   {
     name: 'open-beside-connections',
-    edits: [
-      [
-        'src/db/open.ts',
-        'db = new Database(file, { create: true',
-        'refuseForeignFile(file); db = new Database(file, { create: true',
-      ],
-    ],
+    edits: [['src/db/open.ts', 'openWritable', /db = new/, 'refuseForeignFile(file); db = new']],
     test: 'test/durability/program.test.ts',
     title: 'another program that opens and closes',
   },
   {
     name: 'hits-without-a-position',
-    edits: [
-      ['src/hits/shared-store.ts', 'if (countedOf(db, host, journalId) !== from) return false', ''],
-    ],
+    edits: [['src/hits/shared-store.ts', 'sharedHitAdder', /countedOf\(.*\) !== from/, 'false']],
     test: 'src/hits/shared-store.test.ts',
   },
   {
     name: 'refuse-with-old-data',
-    edits: [['src/db/writer.ts', 'await this.catchUp()', '']],
+    edits: [['src/db/writer.ts', 'decide', /await this\.catchUp\(\)/, '']],
     test: 'test/cluster/refusals.test.ts',
   },
   {
@@ -119,7 +101,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/cluster/comparison.ts',
-        'digests.filter((one) => one === digest).length > (digests.length + missing) / 2',
+        'verdictOn',
+        /digests\.filter\(.*\/ 2/,
         'digest === digests[0]',
       ],
     ],
@@ -131,8 +114,9 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/cluster/rows.ts',
-        'const text = columns.map(',
-        'const text = columns.filter(({ pk }) => pk > 0).map(',
+        'rowReader',
+        /text = columns/,
+        'text = columns.filter(({ pk }) => pk > 0)',
       ],
     ],
     test: 'test/cluster/differences.test.ts',
@@ -140,13 +124,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'start-beside-the-original',
-    edits: [
-      [
-        'src/cluster/log.ts',
-        'if (!row || Number(row.own) === 0) throw row?.boot ? new HostInUse() : new HostRemoved()',
-        'if (!row || Number(row.own) === 0) throw row?.boot ? new Error() : new HostRemoved()',
-      ],
-    ],
+    edits: [['src/cluster/log.ts', 'report', /new HostInUse\(\)/, 'new Error()']],
     test: 'test/cluster/differences.test.ts',
     title: 'a copied data folder',
   },
@@ -155,8 +133,9 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/cluster/shared-order.ts',
-        'log.append(entry, deadline, ms),',
-        'log.append({ ...entry, batch: crypto.randomUUID() }, deadline, ms),',
+        '#append',
+        /log\.append\(entry/,
+        'log.append({ ...entry, batch: crypto.randomUUID() }',
       ],
     ],
     test: CLUSTER,
@@ -165,11 +144,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'append-without-a-deadline',
     edits: [
-      [
-        'src/cluster/shared-order.ts',
-        'const deadline = log.deadlineAfter(ms)',
-        'const deadline = log.deadlineAfter(1e9)',
-      ],
+      ['src/cluster/shared-order.ts', '#append', /deadlineAfter\(ms\)/, 'deadlineAfter(1e9)'],
     ],
     test: 'test/durability/cluster-outage.test.ts',
   },
@@ -178,12 +153,14 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/hits/shared-store.ts',
-        'if (countedOf(db, host, journalId) !== from) return false',
-        `if (countedOf(db, '', '') !== from) return false`,
+        'sharedHitAdder',
+        /countedOf\(db, .*\) !== from/,
+        `countedOf(db, '', '') !== from`,
       ],
       [
         'src/hits/shared-store.ts',
-        'setPosition.run(host, journalId, end)',
+        'sharedHitAdder',
+        /setPosition\.run\(.*, end\)/,
         `setPosition.run('', '', end)`,
       ],
     ],
@@ -195,8 +172,9 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/links/store.ts',
-        'return newCode((length) => digest.subarray(0, length))',
-        'return newCode((length) => crypto.getRandomValues(new Uint8Array(length)))',
+        'nextCode',
+        /digest\.subarray\(0, length\)/,
+        'crypto.getRandomValues(new Uint8Array(length))',
       ],
     ],
     test: CLUSTER,
@@ -207,11 +185,26 @@ export const MUTATIONS: readonly Mutation[] = [
 const ROOT = join(import.meta.dir, '..')
 const COPIED = ['src', 'drizzle', 'scripts', 'test', 'docs', 'package.json', 'tsconfig.json']
 
-/** The text with the fault. Throws if it does not contain what changes exactly once. */
-export function edited(text: string, [file, from, to]: Mutation['edits'][number]): string {
-  const parts = text.split(from)
-  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${from}`)
-  return parts.join(to)
+/** The text with the fault. Throws unless the declaration contains what changes exactly once. */
+export function edited(text: string, [file, name, pattern, replacement]: Edit): string {
+  const { start, end } = declarationOf(text, file, name)
+  const found = text.slice(start, end)
+  const count = found.match(new RegExp(pattern, 'g'))?.length ?? 0
+  if (count !== 1) throw new Error(`${name} of ${file} has ${count} times: ${pattern}`)
+  return text.slice(0, start) + found.replace(pattern, () => replacement) + text.slice(end)
+}
+
+/** The lines of a function, method or constant, by the indentation of its first and last line. */
+function declarationOf(text: string, file: string, name: string): { start: number; end: number } {
+  const head = `^( {0,2})(?:export )?(?:async )?(?:function |const )?${name}\\b.*$`
+  const found = [...text.matchAll(new RegExp(head, 'gm'))].filter(
+    ([line]) => /[({[]$/.test(line) || line.includes('const '),
+  )
+  const [first] = found
+  if (!first || found.length > 1) throw new Error(`${file} declares ${name} ${found.length} times`)
+  const isBlock = /[({[]$/.test(first[0])
+  const last = isBlock ? `\n${first[1]}}` : '\n'
+  return { start: first.index, end: text.indexOf(last, first.index) }
 }
 
 export interface TestRun {

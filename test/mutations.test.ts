@@ -37,3 +37,12 @@ test('a fault counts as noticed only if a test that ran has failed because of it
   expect(whyMissed(passed, broken)).toStartWith('no test could run')
   expect(() => readRun(0, ' 0 pass\n 0 fail\n')).toThrow('no test ran')
 })
+
+test('a fault is put into the declaration that it names, and nowhere else', () => {
+  const text =
+    'const a = 1\nfunction f(\n  b,\n) {\n  return 1\n}\n\nfunction g() {\n  return 1\n}\n'
+  expect(edited(text, ['x.ts', 'f', /1/, '2'])).toBe(text.replace('return 1', 'return 2'))
+  expect(edited(text, ['x.ts', 'a', /1/, '2'])).toBe(text.replace('1', '2'))
+  expect(() => edited(text, ['x.ts', 'h', /1/, '2'])).toThrow('declares h 0 times')
+  expect(() => edited(text, ['x.ts', 'g', /3/, '2'])).toThrow('has 0 times')
+})
