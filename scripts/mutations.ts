@@ -6,7 +6,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../test/support/folder.ts'
 
-/** A change in one declaration: what the pattern matches there, exactly once, and what replaces it. */
+/** A change in one declaration: what the pattern matches there once, and what replaces it. */
 type Edit = readonly [file: string, declaration: string, pattern: RegExp, replacement: string]
 
 export interface Mutation {
