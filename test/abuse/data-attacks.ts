@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
+import { hostileFiles } from '../support/hostile-files.ts'
 import {
   type Attack,
   Attacked,
@@ -170,17 +171,41 @@ export const bulks: Attack = {
   },
 }
 
+/** Uploads one file after the other, each when the last one was read. Counts those accepted. */
+async function uploadAll(
+  attacked: Attacked,
+  files: ReturnType<typeof hostileFiles>,
+): Promise<number> {
+  const path = '/app/links/import'
+  const browser = await attacked.signIn(attacked.attacker, '192.0.2.7')
+  const { csrf } = await browser.get(path)
+  const headers = { cookie: browser.cookie, 'sec-fetch-site': 'same-origin' }
+  let taken = 0
+  for (const [name, content] of files) {
+    const form = new FormData()
+    form.append('csrf', csrf)
+    form.append('file', new File([content], name))
+    const { status } = await attacked.service.fetch(path, { method: 'POST', headers, body: form })
+    if (status !== 303) throw new Error(`the file of ${name} cannot be uploaded: ${status}`)
+    let page = '<progress'
+    for (; page.includes('<progress'); await Bun.sleep(200)) page = (await browser.get(path)).text
+    if (!page.includes('notice bad')) taken++
+  }
+  return taken
+}
+
 export const imports: Attack = {
   name: 'imports',
-  about: 'an import of 200,000 links, as fast as the service takes them',
+  about: 'an import of 200,000 links, and files that have no row',
   async run(program, { isShort }) {
     const rows = isShort ? 500 : 200_000
     const folder = temporaryFolder()
     await using attacked = await Attacked.start(program, { FREE_LINKS_MAX: '0' }, [], folder)
     const { attacker, env } = attacked
-    const [before, during] = [
+    const [before, during, last] = [
       await Member.create(program, env, 'before@example.com', 'enterprise'),
       await Member.create(program, env, 'during@example.com', 'enterprise'),
+      await Member.create(program, env, 'last@example.com', 'enterprise'),
     ]
     using files = temporaryFolder()
     const lines = Array.from({ length: rows }, (_, n) => `row-${n},https://shop.example/${n}\n`)
@@ -201,7 +226,25 @@ export const imports: Attack = {
     const creates = await attacked.observe(() => importHalf(1), attacked.create(during))
     const list = await attacked.get('/api/list?limit=1', attacker)
     const { total } = (await list.json()) as { total: number }
+    const hostile = hostileFiles(2_300_000)
+    let taken = 0
+    const beside = await attacked.observe(async () => {
+      taken = await uploadAll(attacked, hostile)
+    }, attacked.create(last))
+    const stoppedAt = performance.now()
+    const code = await attacked.service.end('SIGTERM')
     return [
+      structure('files without a row that were taken', taken, 0),
+      structure('creates beside them that failed', beside.failed, 0),
+      structure('exit code after them', code === 0 ? 0 : 1, 0),
+      timing('time to exit', (performance.now() - stoppedAt) / 1000, 10, 's'),
+      timing(
+        'creates beside files without a row, beside alone',
+        median(beside.latencies) / median(alone.latencies),
+        3,
+        '×',
+      ),
+      timing('memory growth by them', beside.residentMost - beside.residentBefore, 100, 'MiB'),
       structure('links that were not imported', rows - total, 0),
       structure('redirects that failed', visits.failed, 0),
       structure('creates of another account that failed', creates.failed, 0),
