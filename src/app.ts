@@ -25,7 +25,7 @@ import { controlFollower } from './redirect/control.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
-import { type Outside, openService, type Service } from './service.ts'
+import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
 export type App = Awaited<ReturnType<typeof startApp>>
@@ -166,6 +166,7 @@ function redirectFollower(service: Service) {
     counters: redirects.controlCounters,
     visits: redirects.controlVisits,
     notFoundUrl: config.notFoundUrl,
+    brand: brandOf(config),
   })
 }
 

@@ -54,6 +54,8 @@ test('every setting has its documented default', () => {
     remote: { url: undefined, apiKey: undefined },
     rootUrl: undefined,
     notFoundUrl: undefined,
+    operatorName: undefined,
+    operatorLogo: undefined,
   })
 })
 
@@ -112,6 +114,9 @@ const bad: Record<string, string>[] = [
   { ROOT_URL: `https://example.com/${'x'.repeat(2048)}` },
   { ROOT_URL: 'http://localhost:3000' },
   { NOT_FOUND_URL: 'ftp://example.com' },
+  { OPERATOR_NAME: 'x'.repeat(61) },
+  { OPERATOR_LOGO: '/no/such/logo.svg' },
+  { OPERATOR_LOGO: '/etc/hostname' },
   { NOT_FOUND_URL: 'http://localhost:3000/' },
   { NOT_FOUND_URL: 'http://localhost:3000/SPRING26' },
   { NOT_FOUND_URL: 'http://localhost:3000/%53PRING26/?a=b' },

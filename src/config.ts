@@ -1,45 +1,20 @@
 import { accessSync, constants } from 'node:fs'
-import { isIP } from 'node:net'
 import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
-import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { LOG_LEVELS } from './lib/log.ts'
+import {
+  Address,
+  isAddressRange,
+  isLogoFile,
+  list,
+  OPERATOR_NAME_MAX,
+  PublicPage,
+  wholeNumber,
+} from './lib/setting-values.ts'
 
 /** The longest base whose short URLs fit a QR code of 64 pixels at one pixel per module. */
 const BASE_URL_MAX_LENGTH = 100
-
-const wholeNumber = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `must be a whole number from ${least} to ${most}`)
-    .transform(Number)
-    .refine((n) => n >= least && n <= most, `must be a whole number from ${least} to ${most}`)
-
-/** An http(s) address without query, fragment or userinfo. The slash at its end is removed. */
-const Address = z
-  .string()
-  .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
-  .transform((text) => new URL(text).href.replace(/\/+$/, ''))
-
-const PAGE_URL_MAX_LENGTH = 2048
-
-/** A page that visitors are redirected to, as a `Location` header has it. */
-const PublicPage = z
-  .string()
-  .max(PAGE_URL_MAX_LENGTH, `must have at most ${PAGE_URL_MAX_LENGTH} characters`)
-  .refine((text) => isWebUrl(URL.parse(text)), 'must be an http:// or https:// URL')
-  .transform((text) => new URL(text).href)
-
-const list = z
-  .string()
-  .refine((text) => /[^,\s]/.test(text), 'must name something between its commas')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  )
 
 /** SQLite opens no path of more than 512 bytes, and ours are in folders below this one. */
 const DATA_DIR_MAX_BYTES = 400
@@ -100,6 +75,16 @@ const Environment = z.object({
   NOT_FOUND_URL: PublicPage.optional().describe(
     'Where a browser that opens an unknown short link is redirected; other clients get JSON.',
   ),
+  OPERATOR_NAME: z
+    .string()
+    .max(OPERATOR_NAME_MAX, `must have at most ${OPERATOR_NAME_MAX} characters`)
+    .optional()
+    .describe('Name of whoever runs the service, on the pages for visitors.'),
+  OPERATOR_LOGO: z
+    .string()
+    .refine(isLogoFile, 'must be the path of a PNG or SVG file of at most 64 KiB')
+    .optional()
+    .describe('Logo on the pages for visitors: the path of a PNG or SVG file.'),
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
@@ -265,6 +250,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     dataDir: resolve(env.DATA_DIR),
     rootUrl: env.ROOT_URL,
     notFoundUrl: env.NOT_FOUND_URL,
+    operatorName: env.OPERATOR_NAME,
+    operatorLogo: env.OPERATOR_LOGO,
     trustedProxies: env.TRUSTED_PROXIES,
     // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.
     plans: {
@@ -323,13 +310,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   }
 }
 
-const isWebUrl = (url: URL | null): url is URL =>
-  url !== null &&
-  /^https?:$/.test(url.protocol) &&
-  url.host !== '' &&
-  url.username === '' &&
-  url.password === ''
-
 /** Those that Bun's client knows. */
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
@@ -357,11 +337,6 @@ function findClusterUrlProblem(text: string): string | undefined {
   return undefined
 }
 
-function isPlainAddress(text: string): boolean {
-  const url = URL.parse(text)
-  return isWebUrl(url) && url.search === '' && url.hash === ''
-}
-
 /** Throws ConfigError for a page that redirects to itself: the root, or an unknown short link. */
 function refuseLoop(name: string, page: string | undefined, baseUrl: string): void {
   if (page === undefined) return
@@ -382,10 +357,4 @@ function parseListen(text: string, context: z.RefinementCtx) {
     context.addIssue({ code: 'custom', message: 'must be an address and a port: 127.0.0.1:9100' })
   }
   return { host: bracketed ?? plain ?? '', port }
-}
-
-/** ipaddr.js also reads `10.1` as 10.0.0.1. */
-function isAddressRange(text: string): boolean {
-  if (!isIP(text.replace(/\/.*/, ''))) return false
-  return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }

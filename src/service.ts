@@ -6,6 +6,7 @@ import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
+import { ASSET_PATHS, LOGO_PATH } from './dashboard/assets.ts'
 import { openDashboard } from './dashboard/deps.ts'
 import { type Data, subjects } from './data.ts'
 import { openForService, type ServiceFolder } from './data-folder.ts'
@@ -48,6 +49,7 @@ import type { ReadabilityChecks } from './qr/readability.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { type Control, RedirectThreads } from './redirect/threads.ts'
+import type { Brand } from './redirect/visitor-page.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
@@ -160,6 +162,13 @@ export async function openService(config: Config, outside: Outside, control: Pro
   }
 }
 
+/** What the pages of short links show of whoever runs the service. */
+export const brandOf = ({ operatorName, operatorLogo }: Config): Brand => ({
+  name: operatorName,
+  logo: operatorLogo === undefined ? undefined : LOGO_PATH,
+  font: ASSET_PATHS.font,
+})
+
 interface Base {
   config: Config
   outside: Outside
@@ -200,6 +209,7 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
       cacheMax: config.linkCacheMax,
       trustedProxies: config.trustedProxies,
       notFoundUrl: config.notFoundUrl,
+      brand: brandOf(config),
       logsRequests: config.logRequests === 'all',
       versions: versions.memory,
       time,

@@ -39,6 +39,9 @@ const STYLES = [THEME_STYLE, style]
 /** In this order. Each part of the dashboard has a file of its own. */
 const SCRIPTS = [script, chartScript, linkScript, listScript, qrScript]
 
+/** The operator's logo, if there is one: see `OPERATOR_LOGO`. */
+export const LOGO_PATH = '/-/logo'
+
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
   font,

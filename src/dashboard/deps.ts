@@ -54,7 +54,7 @@ export type DashboardDeps = ReturnType<typeof openDashboard>
  * stops their thread.
  */
 export function openDashboard({ config, shared, startPasswords }: DashboardOptions) {
-  const { baseUrl, rootUrl, signUp } = config
+  const { baseUrl, rootUrl, signUp, operatorName, operatorLogo } = config
   const { data, links, log, hasher, clock, random } = shared
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
@@ -65,6 +65,8 @@ export function openDashboard({ config, shared, startPasswords }: DashboardOptio
     baseUrl,
     rootUrl,
     signUp,
+    operatorName,
+    operatorLogo,
     passwords: new Passwords({ start: startPasswords }),
     deletion: new AccountDeletion({ data, links, log, takeOverMs }),
     sessions: new Sessions({

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import favicon from './assets/favicon.ico' with { type: 'file' }
-import { findAsset } from './assets.ts'
+import { findAsset, LOGO_PATH } from './assets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { anonymousPages } from './page-routes.ts'
 import { accountPages } from './pages/account.ts'
@@ -65,11 +65,27 @@ Disallow: /api/
 const DAY_SECONDS = 24 * 3600
 
 /** Files that browsers and search engines ask every host for. They are small and need no limit. */
-const sitePages = ({ rootUrl = '/app' }: Pick<DashboardDeps, 'rootUrl'>) =>
+const sitePages = ({
+  rootUrl = '/app',
+  operatorLogo,
+}: Pick<DashboardDeps, 'rootUrl' | 'operatorLogo'>) =>
   new Elysia({ name: 'dashboard.site' })
     .get('/', ({ redirect }) => redirect(rootUrl, 302))
+    .get(LOGO_PATH, () => logoFile(operatorLogo))
     .get('/robots.txt', () => fileOf(ROBOTS, 'text/plain; charset=utf-8'))
     .get('/favicon.ico', () => fileOf(Bun.file(favicon), 'image/x-icon'))
+
+/** An SVG may contain scripts: the policy keeps a browser that opens the file from running them. */
+function logoFile(path: string | undefined): Response {
+  if (path === undefined) throw new AppError('page_not_found')
+  const type = /\.png$/i.test(path) ? 'image/png' : 'image/svg+xml'
+  const response = fileOf(Bun.file(path), type)
+  response.headers.set(
+    'content-security-policy',
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  )
+  return response
+}
 
 const fileOf = (body: string | Blob, type: string): Response =>
   new Response(body, {

@@ -10,6 +10,7 @@ import type { RateLimiter } from '../limits/budgets.ts'
 import type { HitLimits, LinkRules } from '../links/destination.ts'
 import { withQuery } from './forwarded-query.ts'
 import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
+import type { OffReason } from './visitor-page.ts'
 
 interface FollowDeps extends ResponseDeps {
   /** Null if no link has the code; undefined if only the control thread can tell. */
@@ -91,7 +92,8 @@ export function follower(deps: FollowDeps): Follow {
       counters.add(isDisabled ? 'disabled' : 'notFound')
       const asked = request.asked ?? request.text
       const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
-      return answers.refuse(refusal, asked.toUpperCase(), { budget, headers: request })
+      const reason = state === 'off' && !isDisabled ? offReason(rules) : undefined
+      return answers.refuse(refusal, asked.toUpperCase(), { budget, headers: request, reason })
     }
     if (state === 'expired') {
       counters.add('expired')
@@ -112,6 +114,11 @@ export function follower(deps: FollowDeps): Follow {
     const target = rules.forward_query ? withQuery(location, request.query) : location
     return answers.redirect(target, budget, rules, code)
   }
+}
+
+function offReason({ paused, delete_at }: LinkRules): OffReason {
+  if (delete_at !== undefined) return 'link_removed'
+  return paused ? 'link_paused' : 'link_not_started'
 }
 
 type LinkState = 'active' | 'off' | 'expired'

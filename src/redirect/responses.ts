@@ -3,17 +3,19 @@ import { newRequestId, type RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
 import {
+  type Brand,
   isNavigation,
-  previewPage,
+  type OffReason,
   redirectNavigation,
   VARY,
+  VisitorPages,
   type VisitorProblem,
-  visitorPage,
 } from './visitor-page.ts'
 
 export interface ResponseDeps {
   /** Where a browser that opens an unknown code is redirected. */
   notFoundUrl: string | undefined
+  brand: Brand
   /** Every response of a service that is stopping has `Connection: close`. */
   health: { readonly isStopping: boolean }
 }
@@ -48,14 +50,18 @@ type Refusal = Exclude<VisitorProblem, 'internal'>
 interface Refused {
   budget: Budget
   headers: RequestHeaders
+  /** Only for the page of a browser. */
+  reason?: OffReason | undefined
 }
 
 /** Creates the responses to requests for short links, for all threads. */
 export class Answers {
   readonly #deps: ResponseDeps
+  readonly #pages: VisitorPages
 
   constructor(deps: ResponseDeps) {
     this.#deps = deps
+    this.#pages = new VisitorPages(deps.brand)
   }
 
   /** HOT PATH. The 302 of a link; without `code`, to the destination after its expiry. */
@@ -71,9 +77,9 @@ export class Answers {
    * A refusal is a value here: an Error with its stack would cost more than the response. A browser
    * that navigates gets a page, all other clients get JSON.
    */
-  refuse(code: Refusal, detail: string, { budget, headers }: Refused): Answer {
+  refuse(code: Refusal, detail: string, { budget, headers, reason }: Refused): Answer {
     const { status, message } = REFUSALS[code]
-    const answer = this.#page(code, headers) ?? json(status, { error: message(detail) })
+    const answer = this.#page(code, headers, reason) ?? json(status, { error: message(detail) })
     answer.headers.Vary = VARY
     if (code === 'rate_limited') answer.headers['Retry-After'] = detail
     this.#describe(answer.headers, budget)
@@ -83,7 +89,8 @@ export class Answers {
   /** A response without the destination to a request that does not follow the link. */
   holdBack(why: HeldBack, { budget, headers }: Refused): Answer {
     const requestId = newRequestId()
-    const answer = why === 'preview' ? previewPage(headers) : failure('prefetched', requestId)
+    const answer =
+      why === 'preview' ? this.#pages.preview(headers) : failure('prefetched', requestId)
     answer.headers.Vary = 'Accept-Language, Purpose, Sec-Purpose, User-Agent'
     this.#describe(answer.headers, budget, requestId)
     return answer
@@ -93,18 +100,19 @@ export class Answers {
   fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
     const requestId = newRequestId()
     const answer = isNavigation(headers)
-      ? visitorPage('internal', headers)
+      ? this.#pages.refusal('internal', headers)
       : internalError(requestId)
     answer.headers.Vary = VARY
     this.#describe(answer.headers, budget, requestId)
     return { answer, requestId }
   }
 
-  #page(code: Refusal, headers: RequestHeaders): Answer | undefined {
+  #page(code: Refusal, headers: RequestHeaders, reason?: OffReason): Answer | undefined {
     if (!isNavigation(headers)) return undefined
     const { notFoundUrl } = this.#deps
     const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
-    return isRedirected ? redirectNavigation(notFoundUrl) : visitorPage(code, headers)
+    if (isRedirected) return redirectNavigation(notFoundUrl)
+    return this.#pages.refusal(code, headers, reason)
   }
 
   /** Adds the headers of every response. */

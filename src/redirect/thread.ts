@@ -21,6 +21,7 @@ import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
 import { type Answer, internalError } from './responses.ts'
+import type { Brand } from './visitor-page.ts'
 
 /** Messages from a redirect thread to the control thread. */
 export type ThreadNote =
@@ -43,6 +44,7 @@ export interface CommonSettings {
   cacheMax: number
   trustedProxies: readonly string[]
   notFoundUrl: string | undefined
+  brand: Brand
   logsRequests: boolean
   /** Shared memory of `CodeVersions`. */
   versions: SharedArrayBuffer
@@ -176,7 +178,7 @@ export class RedirectThread {
   }
 
   #follower(): ConnectionContext['follow'] {
-    const { notFoundUrl, limiter, journal, visits, thread } = this.#settings
+    const { notFoundUrl, brand, limiter, journal, visits, thread } = this.#settings
     const counters = this.#counters
     const follow = follower({
       ...this.#finder(),
@@ -186,6 +188,7 @@ export class RedirectThread {
       clock: this.#clocks.clock,
       counters,
       notFoundUrl,
+      brand,
       health: this.#health,
     })
     const { monotonic } = this.#clocks

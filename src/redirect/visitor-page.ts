@@ -2,44 +2,41 @@ import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import TEXTS from './visitor-texts.json' with { type: 'json' }
 
-/** The page of a short link that does not redirect, for a person with a browser. */
+/** The pages of short links that do not redirect, for a person with a browser. */
 
 type Page = keyof typeof TEXTS.en
 
+/** A reason that only a page tells: programs get the same as for an unknown code. */
+export type OffReason = 'link_paused' | 'link_not_started' | 'link_removed'
 /** The refusals with a page. */
-export type VisitorProblem = Exclude<Page, 'preview'>
+export type VisitorProblem = Exclude<Page, 'preview' | OffReason>
 
 type Language = keyof typeof TEXTS
 
-const STYLE = [
-  ':root{color-scheme:light dark}',
-  'body{margin:0;min-height:100vh;display:grid;place-items:center;',
-  'font:17px/1.5 system-ui,sans-serif;background:#f5f7fa;color:#17202e}',
-  'main{max-width:28rem;padding:2rem;text-align:center}',
-  'h1{font-size:1.5rem;line-height:1.25;margin:0 0 .5rem}',
-  'p{margin:0}',
-  '@media(prefers-color-scheme:dark){body{background:#0e1420;color:#e8edf5}}',
-].join('')
+/** What the pages show of whoever runs the service. */
+export interface Brand {
+  name: string | undefined
+  /** Paths of an image and of the typeface, in any of which no character is special in HTML. */
+  logo: string | undefined
+  font: string
+}
+
+const styleOf = ({ font }: Brand): string =>
+  [
+    `@font-face{font-family:Inter;src:url(${font}) format("woff2");font-weight:100 900}`,
+    ':root{color-scheme:light dark}',
+    'body{margin:0;min-height:100vh;display:grid;place-items:center;',
+    'font:17px/1.5 Inter,system-ui,sans-serif;background:#fafafb;color:#17191f}',
+    'main{max-width:28rem;padding:2rem;text-align:center}',
+    'h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .5rem}',
+    'p{margin:0}',
+    'header{margin-bottom:2rem;font-weight:600}',
+    'img{display:block;max-width:12rem;max-height:4rem;margin:0 auto .5rem}',
+    '@media(prefers-color-scheme:dark){body{background:#0e1014;color:#e9ebf0}}',
+  ].join('')
 
 /** The headers on which a refusal depends: programs get JSON, visitors a page in their language. */
 export const VARY = 'Accept, Accept-Language, Sec-Fetch-Dest'
-
-const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
-
-const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'Content-Type': 'text/html;charset=utf-8',
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    `style-src 'sha256-${STYLE_HASH}'`,
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join('; '),
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Robots-Tag': 'noindex',
-  'Cache-Control': 'no-store',
-}
 
 /**
  * Whether a browser navigates: `Sec-Fetch-Dest: document`, or without that header an `Accept` that
@@ -53,26 +50,61 @@ export function isNavigation(headers: RequestHeaders): boolean {
   return html > 0 && html > (weights.get('application/json') ?? 0)
 }
 
-/** The page in the visitor's language. The caller adds headers such as `Retry-After`. */
-export const visitorPage = (problem: VisitorProblem, headers: RequestHeaders) =>
-  pageOf(problem, REFUSALS[problem].status, headers)
+/** Creates the pages in the visitor's language. The caller adds headers such as `Retry-After`. */
+export class VisitorPages {
+  readonly #style: string
+  readonly #header: string
+  readonly #headers: Readonly<Record<string, string>>
 
-/** What an app shows of a link whose destination it must not fetch. */
-export const previewPage = (headers: RequestHeaders) => pageOf('preview', 200, headers)
+  constructor(brand: Brand) {
+    const { name, logo } = brand
+    this.#style = styleOf(brand)
+    const image = logo === undefined ? '' : `<img src="${logo}" alt="">`
+    const shownName = name === undefined ? '' : Bun.escapeHTML(name)
+    this.#header = image || shownName ? `<header>${image}${shownName}</header>` : ''
+    const hash = new Bun.CryptoHasher('sha256').update(this.#style).digest('base64')
+    this.#headers = {
+      'Content-Type': 'text/html;charset=utf-8',
+      'Content-Security-Policy': [
+        "default-src 'none'",
+        `style-src 'sha256-${hash}'`,
+        "font-src 'self'",
+        "img-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+      ].join('; '),
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
+      'X-Robots-Tag': 'noindex',
+      'Cache-Control': 'no-store',
+    }
+  }
 
-function pageOf(page: Page, status: number, headers: RequestHeaders) {
-  const language = languageOf(headers.get('accept-language') ?? '')
-  const { title, text } = TEXTS[language][page]
-  const body = `<!doctype html>
+  /** `reason`: why a link is off whose refusal is that of an unknown code. */
+  refusal(problem: VisitorProblem, headers: RequestHeaders, reason?: OffReason) {
+    return this.#page(reason ?? problem, REFUSALS[problem].status, headers)
+  }
+
+  /** What an app shows of a link whose destination it must not fetch. */
+  preview(headers: RequestHeaders) {
+    return this.#page('preview', 200, headers)
+  }
+
+  #page(page: Page, status: number, headers: RequestHeaders) {
+    const language = languageOf(headers.get('accept-language') ?? '')
+    const { title, text } = TEXTS[language][page]
+    const body = `<!doctype html>
 <html lang="${language}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>${STYLE}</style>
-<main><h1>${title}</h1><p>${text}</p></main>
+<style>${this.#style}</style>
+<main>${this.#header}<h1>${title}</h1><p>${text}</p></main>
 </html>
 `
-  return { status, headers: Object.assign({}, PAGE_HEADERS), body }
+    return { status, headers: Object.assign({}, this.#headers), body }
+  }
 }
 
 /** In place of a page. Never cached: the code may be created later. */

@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestApp, testApp } from '../support/app.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { disableLink } from '../support/moderation.ts'
 
 const BROWSER = { 'sec-fetch-dest': 'document', 'accept-language': 'de' }
@@ -48,4 +51,46 @@ test('a browser that opens a link is redirected as before', async () => {
   const answer = await open(app, `/${code}`)
   expect(answer.status).toBe(302)
   expect(answer.headers.get('location')).toBe('https://example.com/landing')
+})
+
+test('each state of a link has its own page, and one answer for programs', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '0' } })
+  const states = {
+    PAUSED26: { paused: true },
+    LATER26: { starts_at: '2027-01-01T00:00:00Z' },
+    OVER26: { starts_at: '2027-01-01T00:00:00Z', paused: true },
+  }
+  for (const [code, json] of Object.entries(states)) {
+    await app.claim(code)
+    await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
+  }
+  const title = async (path: string) =>
+    /<h1>([^<]*)/.exec((await app.call('GET', path, { headers: BROWSER })).text)?.[1]
+  expect(await title('/PAUSED26')).toBe('Dieser Link ist pausiert')
+  expect(await title('/LATER26')).toBe('Dieser Link ist noch nicht aktiv')
+  expect(await title('/OVER26')).toBe('Dieser Link ist pausiert')
+  expect(await title('/NOSUCH26')).toBe('Diesen Link gibt es nicht')
+  for (const code of [...Object.keys(states), 'NOSUCH26']) {
+    const { status, body } = await app.call('GET', `/${code}`)
+    expect([status, body]).toEqual([404, { error: `Code not found: ${code}` }])
+  }
+})
+
+test('the pages have the name, the logo and the typeface of the service', async () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'logo.svg')
+  writeFileSync(file, '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+  await using app = await testApp({ env: { OPERATOR_NAME: 'Acme & Co', OPERATOR_LOGO: file } })
+  const { text } = await open(app, '/NOSUCH26')
+  expect(text).toContain('<img src="/-/logo" alt="">Acme &amp; Co')
+  const logo = await app.call('GET', '/-/logo')
+  expect(logo.headers.get('content-type')).toBe('image/svg+xml')
+  expect(logo.headers.get('content-security-policy')).toContain('sandbox')
+  const [, font = ''] = /url\(([^)]+)\)/.exec(text) ?? []
+  expect((await app.call('GET', font)).headers.get('content-type')).toBe('font/woff2')
+})
+
+test('without a logo there is none', async () => {
+  await using app = await testApp()
+  expect((await app.call('GET', '/-/logo')).status).toBe(404)
 })

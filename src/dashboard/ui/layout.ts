@@ -1,5 +1,5 @@
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
-import { ASSET_PATHS } from '../assets.ts'
+import { ASSET_PATHS, LOGO_PATH } from '../assets.ts'
 import type { Theme } from '../auth/cookies.ts'
 import type { AnonymousContext, CurrentUser, PageContext } from '../auth/guard.ts'
 import {
@@ -110,7 +110,10 @@ export function authPage(context: AnonymousRequest, props: Content): Response {
 
 /** A page for everybody, without navigation. */
 export function publicPage(context: AnonymousRequest, props: Content): Response {
-  const top = html`<header class="top"><span class="brand">${logo()}Hopcode</span></header>`
+  const { operatorName, operatorLogo } = context.deps
+  const image = operatorLogo === undefined ? logo() : operatorImage()
+  const name = operatorName ?? (operatorLogo === undefined ? 'Hopcode' : '')
+  const top = html`<header class="top"><span class="brand">${image}${name}</span></header>`
   const main = html`<h1>${props.title}</h1>${contentOf(context, props)}`
   return documentOf({ top, main, theme: themeOf(context) }, context, props)
 }
@@ -165,6 +168,8 @@ ${top}
     ...(cookies && { cookies }),
   })
 }
+
+const operatorImage = () => html`<img src="${LOGO_PATH}" alt="" height="28">`
 
 const logo = () => html`<img src="${ASSET_PATHS.icon}" alt="" width="28" height="28">`
 
