@@ -3,7 +3,7 @@ import { pushVarint, VarintReader } from '../lib/varint.ts'
 
 /**
  * Databases of the commits before the first release. Their versions are 1 to 19; version 20 has the
- * first migration of `drizzle/`.
+ * first migration of `drizzle/` (decision 047).
  */
 
 export const LAST_UNRELEASED = 19
