@@ -9,6 +9,8 @@ import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
+import { aliases } from './links/aliases.ts'
+import { properties } from './links/properties.ts'
 import { sharedPages } from './links/shared-pages.ts'
 import { links } from './links/subject.ts'
 import { moderation } from './moderation/moderation.ts'
@@ -25,6 +27,8 @@ export const subjects = {
   settings,
   moderation,
   links,
+  properties,
+  aliases,
   imports,
   sharedPages,
   qrSettings,

@@ -32,14 +32,13 @@ import type { NamedFunctions } from './lib/thread.ts'
 import { ThreadStarter } from './lib/thread-starter.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
-import { AliasReads, AliasRules } from './links/aliases.ts'
+import { AliasRules } from './links/aliases.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/deletion.ts'
 import { DestinationReads, HitLimits } from './links/destination.ts'
 import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
-import { PropertyReads } from './links/properties.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkEffects, LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
@@ -344,14 +343,13 @@ function openLinks(
   })
   const indexer = new SearchIndexer({ data, writer })
   const hits = new HitCounts(data.hits, folder.journal)
-  const properties = new PropertyReads(db)
   const hitLimits = new HitLimits(hits)
   receivers.push(new LinkEffects({ versions, codes, hitLimits, images, indexer }))
   return {
     addresses,
     reads: data.links,
-    properties,
-    aliases: new AliasReads(db),
+    properties: data.properties,
+    aliases: data.aliases,
     aliasRules: new AliasRules({ ...config, accounts }),
     hitLimits,
     destinations: new DestinationReads(db, blocklist),

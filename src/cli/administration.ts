@@ -20,9 +20,7 @@ import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type Caller, functionOf } from '../lib/thread.ts'
-import { AliasReads } from '../links/aliases.ts'
 import { PublicUrls } from '../links/link.ts'
-import { LinkReads } from '../links/read.ts'
 import type { ResolveDeps } from '../links/resolve.ts'
 import { MaintenanceMode } from '../maintenance/mode.ts'
 import { CommandError } from './errors.ts'
@@ -156,8 +154,8 @@ async function openFolder<Commands extends Functions<Administration>>(
     hasher,
     writer,
     data,
-    reads: new LinkReads(db),
-    aliases: new AliasReads(db),
+    reads: data.links,
+    aliases: data.aliases,
     addresses: new PublicUrls(config),
     maintenance: new MaintenanceMode(data.settings, wallClock),
     baseUrl: config.baseUrl,

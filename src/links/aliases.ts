@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type Code, toCode } from '../lib/code.ts'
 
@@ -156,6 +157,9 @@ export class AliasReads {
     return this.ofLinks([linkId]).get(linkId) ?? []
   }
 }
+
+/** Aliases of links. The writes of `links` change them. */
+export const aliases = subject({ reads: (db): AliasReads => new AliasReads(db) })
 
 /**
  * `set`: all aliases that the link has afterwards. `display`: the one that people see, or null for

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Account } from '../accounts/store.ts'
+import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -20,7 +21,7 @@ import type { PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads on the control thread's own connection. */
-export class PropertyReads {
+class PropertyReads {
   readonly #byIds
 
   constructor(db: Database) {
@@ -41,11 +42,13 @@ export class PropertyReads {
   }
 }
 
+export const properties = subject({ reads: (db): PropertyReads => new PropertyReads(db) })
+
 export type DetailedLink = CountedLink & { properties: Readonly<LinkProperties> }
 
 export interface DetailDeps {
   hits: Pick<HitCounts, 'of'>
-  properties: Pick<PropertyReads, 'readProperties'>
+  properties: Pick<Operations<typeof properties>, 'readProperties'>
 }
 
 /** Adds the hits and the properties of each link. */

@@ -6,9 +6,7 @@ import { openSubjects, writeFunctions } from '../../src/db/subject.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { functionOf } from '../../src/lib/thread.ts'
-import { AliasReads } from '../../src/links/aliases.ts'
 import { PublicUrls } from '../../src/links/link.ts'
-import { LinkReads } from '../../src/links/read.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
 
 const BASE_URL = 'https://hop.test'
@@ -27,8 +25,8 @@ export function administrationOf(path: string, clock: Clock): Administration & D
     clock,
     random: secureRandom,
     maintenance: new MaintenanceMode(data.settings, clock),
-    reads: new LinkReads(db),
-    aliases: new AliasReads(db),
+    reads: data.links,
+    aliases: data.aliases,
     addresses: new PublicUrls({ baseUrl: BASE_URL, cdnUrl: `${BASE_URL}/cdn` }),
     baseUrl: BASE_URL,
   }
