@@ -118,7 +118,7 @@ async function prepareDatabase(
       adoptJournal(db, journal.id)
     }
     remakeAtStart(new SettingStore(db, 'host_settings'))
-    // In a cluster, sessions are shared: those of the running hosts apply.
+    // Hosts of a cluster share sessions: those of the running hosts apply.
     if (joinCluster) await joinCluster(db)
     else endSessions(db)
     closeAlone(db)
@@ -171,8 +171,8 @@ function readFolderKey(dataDir: string, from: string): string {
 }
 
 /**
- * Without this, a session that was closed or a one-time link that was used after the backup would
- * work again.
+ * Deletes sessions and one-time links: one that was closed or used after the backup would work
+ * again.
  */
 function endSessions(db: Database): void {
   for (const table of ['sessions', 'one_time_links']) db.run(`DELETE FROM ${table}`)

@@ -82,7 +82,7 @@ export async function applyLog(
     const reason = messageOf(error)
     throw new DataError(`The log of the cluster cannot be applied: ${reason}`, { cause: error })
   } finally {
-    // Without waiting: the server may not answer.
+    // The close is not awaited: the server may not answer.
     void entries.close()
     db.run('PRAGMA synchronous = FULL')
   }

@@ -40,7 +40,7 @@ export class Comparison {
   /** A start compares all rows: they may have been changed by hand before it. */
   #hasBegun = false
   #isAppending = false
-  /** Those of this host that are not reported yet. */
+  /** Digests of this host that are not reported yet. */
   digests: Digest[] = []
   /** Why the rows of this host may be wrong, until enough other hosts have decided. */
   doubt: string | undefined

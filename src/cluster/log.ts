@@ -42,7 +42,7 @@ export interface OtherHost {
 }
 
 interface HostReport extends Pick<OtherHost, 'applied' | 'version' | 'problem'> {
-  /** Of its rows. */
+  /** Digests of the rows of the host. */
   digests: readonly Digest[]
 }
 
@@ -311,7 +311,7 @@ export class PostgresLog {
     // The first change should not wait for a connection.
     void this.#append.run(async () => []).catch(() => {})
     void withTimeout(CONNECT_MS, this.#listen(sql, on), NOT_ANSWERING)
-      // Without a notification of entries that others have appended meanwhile.
+      // Entries that others have appended meanwhile come without a notification.
       .then(on.entry)
       .catch(() => this.#subscription === sql && this.unsubscribe())
   }

@@ -4,7 +4,7 @@ import type { LogPosition } from './position.ts'
 
 /** The tables of a cluster in PostgreSQL, created and upgraded by `hopcode cluster init`. */
 
-/** In order. Released steps never change. `cluster.format` is the number of completed ones. */
+/** Steps in order. Released ones never change. `cluster.format` is the number of completed ones. */
 const STEPS = [
   `CREATE TABLE hopcode.cluster (
      id INT PRIMARY KEY CHECK (id = 1),

@@ -235,7 +235,7 @@ export class SharedOrder implements Order {
     const { digests } = this.#comparison
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
     if (wasAway) log.unsubscribe()
-    // Without notifications, polls still bring all entries.
+    // Polls bring all entries even if notifications fail.
     log.subscribe({
       entry: () => void this.#follow(),
       applied: (id, seq) => this.#noteApplied(id, seq),
@@ -250,7 +250,7 @@ export class SharedOrder implements Order {
     this.#checkState(this.#state, place)
     this.#isCurrent = this.#state.lagMs < (this.#isCurrent ? OLD_MS : LEASE_MS)
     this.#postState()
-    // Without waiting: the other hosts must know meanwhile that this one is live.
+    // The report does not wait for these: the other hosts must know that this one is live.
     void this.#follow()
     void this.#comparison.proceed(this.#state.hosts, (call) => this.#submitEntry([call]))
     if (performance.now() - this.#prunedAt >= PRUNE_MS) await this.#prune()

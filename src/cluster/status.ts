@@ -7,7 +7,7 @@ export interface ClusterState {
   name: string
   /** The last entry of the log. */
   head: number
-  /** In the order in which they joined. */
+  /** The hosts in the order in which they joined. */
   hosts: HostState[]
   /** `oldest`: epoch ms; null for an empty log. */
   log: LogSize & { oldest: number | null }
@@ -19,9 +19,9 @@ export interface HostState extends OtherHost {
   address: string
   /** The release of Hopcode. */
   program: string
-  /** Of the rows that were compared last, or that differ. Null before the first comparison. */
+  /** The digest of the rows that were compared last, or that differ. Null before the first. */
   digest: Digest | null
-  /** In contact with PostgreSQL. */
+  /** The host is in contact with PostgreSQL. */
   isLive: boolean
   /** Milliseconds since it was in contact with PostgreSQL; null for a stopped host. */
   silentMs: number | null

@@ -9,7 +9,7 @@ import { flushToDisk } from '../lib/flush.ts'
 import { copyDatabase, inTransaction, refuseDamaged } from './open.ts'
 import { isTooOld, LAST_UNRELEASED, tooOld, upgradeUnreleased } from './unreleased.ts'
 
-/** In order, and embedded in the binary. Released migrations never change. */
+/** Migrations in order, embedded in the binary. Released ones never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0000_tables', sql: tables },
   { name: '0001_addresses', sql: addresses },

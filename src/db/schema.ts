@@ -205,7 +205,7 @@ export const hits = sqliteTable(
     /** How many of `count` another service has served: they have no dates. */
     imported: integer().notNull().default(0),
   },
-  // Without the count: it changes with every flush.
+  // The index leaves out the count, which changes with every flush.
   (table) => [index('hits_account').on(table.accountId)],
 )
 

@@ -32,7 +32,7 @@ export interface Decider {
    * repeats it on data with every change that was acknowledged before. Throws without PostgreSQL.
    */
   decide<Result>(decide: () => Result, again?: () => Result): Promise<Result>
-  /** In a cluster, resolves when this host has every change that was acknowledged before. */
+  /** Resolves when this host has every change that any host of its cluster has acknowledged. */
   catchUp(): Promise<void>
   /** Whether `decide` may wait. */
   readonly isInCluster: boolean

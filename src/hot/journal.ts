@@ -62,7 +62,7 @@ export class HitJournal {
     this.#tickets = new Tickets(entries)
     this.#words = new Uint32Array(mapping.buffer, mapping.byteOffset + HEADER_BYTES)
     this.#address = pointerTo(mapping) + HEADER_BYTES
-    // Without a spill: this thread adds to the overflow itself.
+    // The appender of this thread has no spill: it adds to the overflow itself.
     this.#appender = new JournalAppender(this.#shareWith(new SharedArrayBuffer(SPILL * 4)))
     this.#seek(0)
   }

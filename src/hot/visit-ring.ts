@@ -41,7 +41,7 @@ export interface RecordedVisit {
   /** How many hits it stands for. */
   weight: number
   client: Client
-  /** Without its question mark. */
+  /** The query string, without its question mark. */
   query: string
   /** The first header of each wanted name, in lower case. */
   headers: ReadonlyMap<string, string>
@@ -109,7 +109,7 @@ export class VisitRecorder {
     Atomics.store(words, WRITTEN, (written + 1) | 0)
   }
 
-  /** Of a long head, such as one with many cookies, only the parts that the reader looks for. */
+  /** The parts of a long head that the reader looks for: it may have many cookies. */
   #shorten(request: VisitRequest): string {
     let head = `GET /?${request.query.slice(0, PART_MAX)} HTTP/1.1\r\n`
     for (const name of this.#headers) {

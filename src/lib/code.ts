@@ -5,7 +5,7 @@ declare const brand: unique symbol
 /** 6 to 20 of A–Z and 0–9, always in upper case. */
 export type Code = string & { readonly [brand]: 'Code' }
 
-/** Without I, O, 0 and 1, which are easily confused on paper. */
+/** Letters and digits except I, O, 0 and 1, which are easily confused on paper. */
 const GENERATED_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const GENERATED_LENGTH = 8
 

@@ -69,7 +69,7 @@ function humanLine(
   return [line, ...lines.map((text) => `    ${visible(text)}`)].join('\n')
 }
 
-/** In quotes if it could be mistaken for something else. */
+/** A value as text, in quotes if it could be mistaken for something else. */
 function shown(value: Fields[string]): string {
   const text = String(cut(value))
   return visible(/^[\w.:/@+,-]+$/.test(text) ? text : JSON.stringify(text))

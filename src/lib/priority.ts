@@ -17,6 +17,6 @@ export function setThreadPriority(priority: keyof typeof NICENESS): void {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
     setPriority(thread, Math.max(NICENESS[priority], getPriority(thread)))
   } catch {
-    // Without the priority, only speed is affected.
+    // A refused priority affects only speed.
   }
 }

@@ -46,7 +46,7 @@ export interface ThreadOptions {
 export interface CallOptions {
   /** Sent only when no other call waits. */
   background?: boolean
-  /** In a cluster, a client waits for the call: it resolves when all hosts have applied it. */
+  /** A client waits for the call: in a cluster, it resolves when all hosts have applied it. */
   isAcknowledged?: boolean
 }
 

@@ -10,7 +10,7 @@ const STALLED_MS = 8 * SECOND
 
 interface Usage {
   bytes: number
-  /** In the order of their beginning. */
+  /** Holds in the order of their beginning. */
   readonly holds: Set<Hold>
 }
 

@@ -60,7 +60,7 @@ export class Metrics {
     }
   }
 
-  /** In the background: the page must not wait for a database that hangs. */
+  /** Reads totals in the background: the page must not wait for a database that hangs. */
   async #refreshTotals(): Promise<void> {
     if (this.#isReadingTotals) return
     this.#isReadingTotals = true

@@ -33,7 +33,7 @@ export function readVitals({ health, writer, journal, databaseFile, cluster }: V
     isWriteFailing: writer.failing,
     hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflow > 0 },
     disk: readDisk(databaseFile),
-    /** Of all threads; undefined while no file descriptor is free to read it. */
+    /** Memory of all threads; undefined while no file descriptor is free to read it. */
     memory: orUndefined(() => process.memoryUsage.rss()),
     startedAt: performance.timeOrigin,
     /** Undefined where this host is alone. */
