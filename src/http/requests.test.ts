@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { Elysia, redirect } from 'elysia'
 import { ClientAddress } from '../hot/client-address.ts'
 import { createLog } from '../lib/log.ts'
+import { markShortLink } from './context.ts'
 import { observeRequests, RequestTally } from './requests.ts'
 
 const silent = createLog({ level: 'silent' })
@@ -27,7 +28,10 @@ test('every response is counted with its status, except redirects, which are cou
     .get('/page', () => {
       throw new Error('no')
     })
-    .get('/:code', () => redirect('/value'))
+    .get('/:code', ({ request }) => {
+      markShortLink(request)
+      return redirect('/value')
+    })
   await app.handle(new Request('http://hop.test/SPRING26'))
   const asked = ['/value', '/raw', '/away', '/moved', '/page', '/nothing/here']
   const sent = [await app.handle(new Request('http://hop.test/value/secret', { method: 'POST' }))]
