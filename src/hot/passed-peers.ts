@@ -7,8 +7,8 @@ const TEXT = 5
 /**
  * The client of each connection that a redirect thread forwards to the control thread, in shared
  * memory: a row for each local port of the connection between the two threads. The redirect thread
- * writes the row before it sends the first byte on that connection, and clears it a second after
- * the end of the connection. The control thread reads it when it has a request.
+ * writes the row before it sends the first byte on that connection, and clears it when the control
+ * thread has closed the connection. The control thread reads it when it has a request.
  */
 export class PassedPeers {
   readonly memory: SharedArrayBuffer

@@ -70,26 +70,52 @@ test('a request arrives with its method, path, query, headers, body and client',
   })
 })
 
-test('a request is known by the client of its connection, and by nothing else', async () => {
+const CLOSING = head('GET /other', 'Connection: close')
+
+/** A control thread, and the clients of the requests that it has received. */
+function servePeers() {
   const peers: string[] = []
   const { control, url } = serve((request) => {
     peers.push(peerOf(request))
     return new Response()
   })
+  const isTaken = (port: number) => control.peers.find(port) !== undefined
+  const takenPort = () => Array.from({ length: 65_536 }, (_, port) => port).find(isTaken) as number
+  /** Another program sends a request to the control thread. */
+  const impersonate = async (from: { localAddress: string; localPort?: number }) => {
+    const socket = connectSocket({ host: '127.0.0.1', port: control.port, ...from })
+    socket.on('error', () => {}).write(CLOSING)
+    await new Promise((resolve) => socket.resume().on('close', resolve))
+  }
+  return { peers, url, isTaken, takenPort, impersonate }
+}
+
+test('a request is known by the client of its connection, and by nothing else', async () => {
+  const { peers, url, isTaken, takenPort, impersonate } = servePeers()
   using client = await connect(url)
   client.send(head('GET /other'))
   await client.answers(1)
-  const isTaken = (port: number) => control.peers.find(port) !== undefined
-  const localPort = Array.from({ length: 65_536 }, (_, port) => port).find(isTaken) as number
-  // Other programs: one with the port of that connection, and one with its address.
-  for (const from of [{ localAddress: '127.0.0.2', localPort }, { localAddress: '127.0.0.1' }]) {
-    const socket = connectSocket({ host: '127.0.0.1', port: control.port, ...from })
-    socket.end(head('GET /other', 'Connection: close'))
-    await new Promise((resolve) => socket.resume().on('close', resolve))
-  }
+  const localPort = takenPort()
+  await impersonate({ localAddress: '127.0.0.2', localPort })
+  await impersonate({ localAddress: '127.0.0.1' })
   expect(peers).toEqual(['127.0.0.1', '', ''])
   client[Symbol.dispose]()
   await eventually('its row is cleared', () => !isTaken(localPort))
+})
+
+test('another program with the port of a connection that has ended is not its client', async () => {
+  const { peers, url, takenPort, impersonate } = servePeers()
+  using client = await connect(url)
+  client.send(head('GET /other'))
+  await client.answers(1)
+  const localPort = takenPort()
+  client.send(CLOSING)
+  await client.answers(2)
+  await eventually('the port is free', async () => {
+    await impersonate({ localAddress: '127.0.0.1', localPort })
+    return peers.length > 2
+  })
+  expect(peers).toEqual(['127.0.0.1', '127.0.0.1', ''])
 })
 
 test('a head that arrives byte by byte is read like one that arrives at once', async () => {

@@ -23,9 +23,6 @@ export interface LinkOwner {
   closeLink(link: ControlLink): void
 }
 
-/** The control thread may look up the client of a request just after the connection was closed. */
-const ROW_LIFE_MS = 1000
-
 /** The connection to the control thread on behalf of one client. */
 export class ControlLink {
   readonly #context: LinkContext
@@ -60,12 +57,16 @@ export class ControlLink {
     this.#out.socket?.resume()
   }
 
-  /** The client has gone: what is not sent is not needed. */
+  /**
+   * The client has gone: what is not sent is not needed. Only half of the connection is closed, so
+   * that no other process gets the port before the control thread has read all requests and closed
+   * the other half: until then, it takes the client's address from the row of this port.
+   */
   end(): void {
     this.#isEnded = true
     this.resume()
-    if (this.#out.isBlocked) this.#out.socket?.terminate()
-    else this.#out.socket?.end()
+    this.#out.discard()
+    this.#out.socket?.shutdown()
   }
 
   open(socket: Socket<ControlLink>): void {
@@ -102,7 +103,7 @@ export class ControlLink {
 
   close(): void {
     const row = this.#row
-    if (row) setTimeout(() => this.#context.peers.clear(row.port, row.token), ROW_LIFE_MS)
+    if (row) this.#context.peers.clear(row.port, row.token)
     this.#owner.closeLink(this)
   }
 }
@@ -160,6 +161,11 @@ export class Outgoing<Data> {
     const sent = this.socket.write(bytes)
     if (sent < 0 || sent === Buffer.byteLength(bytes)) return
     this.#unsent = Buffer.from(Buffer.from(bytes as string).subarray(sent))
+  }
+
+  /** Does not send what the kernel has not taken. */
+  discard(): void {
+    this.#unsent = undefined
   }
 
   /** Returns whether everything is sent. */
