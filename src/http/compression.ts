@@ -6,8 +6,11 @@ const texts = new WeakMap<Response, string>()
 
 /** Shorter responses fit into one packet. */
 const LENGTH_MIN = 1000
-/** The fastest level: 50 kB take 0.3 ms. Others take several times that and save a fifth. */
-const LEVEL = 1
+/**
+ * A list of 90 kB takes 0.2 ms, and is 23 % smaller than at the fastest level, which takes 0.1 ms.
+ * Level 6 takes 0.6 ms and saves another 9 %.
+ */
+const LEVEL = 3
 
 /** A text that is sent compressed to clients that accept that. */
 export function compressible(text: string, status: number, headers: Headers): Response {

@@ -58,7 +58,7 @@ test('the list shows the alias of a link, and its search finds links by a part o
   await set('SPRING26', ['Printed-Path', '<i>/\u202etext'])
   const found = async (q: string) => {
     const { text } = await free.get(`/app/links?${new URLSearchParams({ q })}`)
-    return ['SPRING26', 'SUMMER26'].filter((code) => text.includes(`aria-label="Select ${code}"`))
+    return ['SPRING26', 'SUMMER26'].filter((code) => text.includes(`name="code" value="${code}"`))
   }
   const { text } = await free.get('/app/links')
   expect(text).toContain('/&lt;i&gt;/%E2%80%AEtext')

@@ -12,7 +12,7 @@ const LINKS = '/app/links'
 
 /** The codes of a page, in its order. */
 const codesOf = ({ text }: Seen) =>
-  [...text.matchAll(/id="short-([A-Z0-9]+)"/g)].map(([, code]) => code ?? '')
+  [...text.matchAll(/name="code" value="([A-Z0-9]+)"/g)].map(([, code]) => code ?? '')
 
 async function makeLinks(app: TestApp, count: number, key = 'free'): Promise<string[]> {
   const urls = Array.from({ length: count }, (_, n) => `https://example.com/page-${n}`)
@@ -309,7 +309,7 @@ test('a row has the title, the tags, the state and the last 30 days of its link'
   }
   await app.call('GET', '/SPRING26')
   const rowOf = async (code: string) =>
-    new RegExp(`<tr>(?:(?!</tr>)[^])*value="${code}"[^]*?</tr>`).exec(
+    new RegExp(`<tr[^>]*>(?:(?!</tr>)[^])*value="${code}"[^]*?</tr>`).exec(
       (await free.get(LINKS)).text,
     )?.[0] ?? ''
   await eventually('the hit is counted', async () =>

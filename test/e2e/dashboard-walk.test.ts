@@ -51,7 +51,7 @@ test('from the first start’s link to a code that is gone: key, link, hit, rota
 
   const { code } = await app.shorten('https://example.com/spring', first)
   await page.getByRole('link', { name: 'Links', exact: true }).click()
-  await page.getByRole('link', { name: code, exact: true }).click()
+  await page.locator('.links .name').getByRole('link', { name: code }).click()
   const count = page.locator('#hit-count')
   expect(await count.textContent()).toBe('0')
   expect(await follow(app, code)).toBe(302)

@@ -66,7 +66,9 @@
   }
 
   const copy = async (button) => {
-    const isCopied = await copyValue(document.getElementById(button.dataset.copy))
+    const { copy: id } = button.dataset
+    const source = id ? document.getElementById(id) : button.closest('tr').querySelector('.code')
+    const isCopied = await copyValue(source)
     if (!isCopied) return announce('Select the text and copy it with the keyboard.')
     // A button with an icon keeps it.
     const hasText = button.childElementCount === 0
@@ -127,7 +129,7 @@
       '[data-copy], [data-copy-image], [data-reveal], [data-save], [data-print]',
     )
     if (!button) return
-    if (button.dataset.copy) return void copy(button)
+    if (button.dataset.copy !== undefined) return void copy(button)
     if (button.dataset.copyImage) return void copyImage(button)
     if (button.dataset.save) return save(button)
     if (button.dataset.print !== undefined) return print()

@@ -5,12 +5,38 @@
   const linkOf = (row) => row?.querySelector('.name a')
   const currentRow = () => document.activeElement.closest('.links tbody tr')
 
-  /** Leaves two tab stops in each row: the link to its page, and Copy. */
+  const addressOf = (part) => part.closest('tr').querySelector('.code').textContent
+
+  /** Leaves two tab stops in each row: the link to its page, and Copy, which gets its name. */
   const reduceTabStops = () => {
+    for (const button of document.querySelectorAll('.links [data-copy]:not([aria-label])')) {
+      button.setAttribute('aria-label', `Copy short URL ${addressOf(button)}`)
+    }
     for (const part of document.querySelectorAll('.links tbody .pick input, .links .acts a')) {
       part.tabIndex = -1
     }
   }
+
+  /** Shows as many whole tags as fit, and the number of the others. */
+  const fitTags = () => {
+    for (const tags of document.querySelectorAll('.links .tags')) {
+      const more = tags.querySelector('.more')
+      if (!more) continue
+      const chips = [...tags.querySelectorAll('.tag:not(.more)')]
+      more.dataset.rest ??= Number(more.textContent)
+      const line = chips[0].offsetTop
+      const show = (count) => {
+        const rest = chips.length - count + Number(more.dataset.rest)
+        more.textContent = rest > 0 ? `+${rest}` : ''
+        for (const [at, chip] of chips.entries()) chip.hidden = at >= count
+      }
+      let count = chips.length
+      show(count)
+      while (count > 1 && (more.textContent ? more : chips[count - 1]).offsetTop > line)
+        show(--count)
+    }
+  }
+  addEventListener('resize', fitTags)
 
   const focusRow = (step) => {
     const all = rows()
@@ -75,13 +101,14 @@
     form.requestSubmit()
   })
 
-  const showQr = ({ dataset, href }) => {
+  const showQr = (button) => {
     const dialog = byId('qr-dialog')
-    const path = href.replace(/#.*/, '')
+    const path = button.href.replace(/\/qr$/, '')
+    const address = addressOf(button)
     const [image] = dialog.getElementsByTagName('img')
     image.src = `${path}/qr.svg`
-    image.alt = `QR code of ${dataset.qr}`
-    dialog.querySelector('h2').textContent = dataset.qr
+    image.alt = `QR code of ${address}`
+    dialog.querySelector('h2').textContent = address
     for (const link of dialog.querySelectorAll('a[data-file]')) {
       link.href = `${path}/${link.dataset.file}`
     }
@@ -136,6 +163,7 @@
 
   const enhance = () => {
     reduceTabStops()
+    fitTags()
     showSelected()
     removeLater()
   }

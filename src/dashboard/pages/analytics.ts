@@ -31,7 +31,8 @@ import {
   refreshedHits,
 } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
-import { linkPath, shownUrl } from '../ui/link-parts.ts'
+import { linkPath } from '../ui/link-parts.ts'
+import { shownUrl } from '../ui/shown-url.ts'
 import { knownPart, PANELS, valueTable, visitSection } from '../ui/visit-panels.ts'
 
 const PATH = '/app/analytics'

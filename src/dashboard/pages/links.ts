@@ -13,7 +13,7 @@ import { formAction, signedInPages } from '../page-routes.ts'
 import { atField, errorOptions, htmlResponse, isFormError, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
-import { icon } from '../ui/icons.ts'
+import { icon, iconSymbols } from '../ui/icons.ts'
 import { PAGE_SIZE, page, wantsFragment } from '../ui/layout.ts'
 import { bare, linkPath, passcodeOnce, qrPicture } from '../ui/link-parts.ts'
 import {
@@ -117,6 +117,7 @@ export async function linksPage(context: PageContext, created?: Created): Promis
       ${createForm(context, false)}
       <div id="toasts">${created ? createdToast(context.user, created) : doneToast(context)}</div>
       ${await listSection(context, table, false)}
+      ${iconSymbols(['copy', 'external-link', 'qr-code'])}
       ${listDialogs()}`,
   })
 }

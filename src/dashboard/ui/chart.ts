@@ -226,8 +226,9 @@ export function sparkline(counts: readonly number[], unit: 'day' | 'minute' = 'd
   const most = Math.max(...counts, 1)
   const sum = counts.reduce((total, count) => total + count, 0)
   const heights = counts.map((count) => HEIGHT - Math.round((count / most) * HEIGHT))
-  const steps = heights.slice(1).map((y, i) => `${STEP} ${y - (heights[i] ?? 0)}`)
-  const path = `M0 ${heights[0] ?? HEIGHT}l${steps.join(' ')}`
+  const steps = heights.slice(1).map((y, i) => y - (heights[i] ?? 0))
+  const shown = steps.map((step) => (step < 0 ? `${STEP}${step}` : `${STEP} ${step}`))
+  const path = `M0 ${heights[0] ?? HEIGHT}l${shown.join(' ')}`
   const label = `${plural(sum, 'hit')} in ${plural(counts.length, unit)}`
   const width = STEP * (counts.length - 1)
   return html`<svg class="spark" role="img" aria-label="${label}" viewBox="0 -1 ${width} 18"

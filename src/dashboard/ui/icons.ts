@@ -48,6 +48,21 @@ const ICONS = new Map(Object.entries(FILES).map(([name, file]) => [name, inline(
  */
 export const icon = (name: IconName): Html => ICONS.get(name) as Html
 
+/** The same icon where a page has many, as `iconSymbols` of its name somewhere in the page. */
+export const repeatedIcon = (name: IconName): Html =>
+  new Html(`<svg class="icon" aria-hidden="true"><use href="#i-${name}"/></svg>`)
+
+/** The shapes of repeated icons, once in a page. */
+export const iconSymbols = (names: readonly IconName[]): Html => {
+  const symbols = names.map((name) =>
+    icon(name)
+      .toString()
+      .replace(/^<svg[^>]*>/, `<symbol id="i-${name}" viewBox="0 0 24 24">`)
+      .replace('</svg>', '</symbol>'),
+  )
+  return new Html(`<svg hidden>${symbols.join('')}</svg>`)
+}
+
 /** The shapes of a file. Size, stroke and color come from the class `icon`. */
 function inline(file: string): Html {
   const shapes = /<svg[^>]*>([\s\S]*)<\/svg>/.exec(file)?.[1] ?? ''

@@ -13,7 +13,8 @@ import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
 import { lastPage, PAGE_SIZE, pageNumber, pager } from './layout.ts'
-import { type Badge, linkRow } from './link-parts.ts'
+import type { Badge } from './link-parts.ts'
+import { linkRow } from './link-row.ts'
 
 /** The list of an account's links: its query, its rows, its toolbar. */
 
@@ -132,7 +133,7 @@ async function renderRows(
     return linkRow({
       link,
       aliases: (aliases.get(link.id) ?? []).map(({ path }) => path),
-      shortUrl: addresses.short(link),
+      addresses,
       badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),
       now,
