@@ -21,19 +21,21 @@
   const fitTags = () => {
     for (const tags of document.querySelectorAll('.links .tags')) {
       const more = tags.querySelector('.more')
-      if (!more) continue
       const chips = [...tags.querySelectorAll('.tag:not(.more)')]
       more.dataset.rest ??= Number(more.textContent)
-      const line = chips[0].offsetTop
       const show = (count) => {
         const rest = chips.length - count + Number(more.dataset.rest)
         more.textContent = rest > 0 ? `+${rest}` : ''
         for (const [at, chip] of chips.entries()) chip.hidden = at >= count
       }
+      const fits = (count) => {
+        const [first] = chips
+        const last = more.textContent ? more : chips[count - 1]
+        return last.offsetTop === first.offsetTop && first.scrollWidth <= first.clientWidth
+      }
       let count = chips.length
       show(count)
-      while (count > 1 && (more.textContent ? more : chips[count - 1]).offsetTop > line)
-        show(--count)
+      while (count > 0 && !fits(count)) show(--count)
     }
   }
   addEventListener('resize', fitTags)

@@ -70,7 +70,7 @@ function aboutLink(props: LinkRowProps, address: string): Html | false {
     .map((tag) => html`<span class="tag">${beginningOf(tag, TAG_MAX)}</span>`)
   const more = tags.length - TAGS_MAX
   // The script adds the tags for which the line has no room to the number.
-  const rest = tags.length > 1 && html`<span class="tag more">${more > 0 && `+${more}`}</span>`
+  const rest = html`<span class="tag more">${more > 0 && `+${more}`}</span>`
   return html`<div class="about">${title !== null && addressData(props, address)}
 ${found !== undefined && html`<span class="found">${markMatch([found], search)}</span>`}
 ${tags.length > 0 && html`<span class="tags">${shown}${rest}</span>`}</div>`
