@@ -56,7 +56,8 @@ const TAGS_MAX = 4
 function addressData({ link, addresses, search }: LinkRowProps, address: string): Html {
   const path = visible(link.alias ?? link.code)
   const [host, rest] = markMatch([address.slice(0, -path.length), path], search)
-  return html`<data class="code" value="${addresses.display(link)}"><span class="host">${host}</span>${rest}</data>`
+  const shown = html`<span class="host">${host}</span>${rest}`
+  return html`<data class="code" value="${addresses.display(link)}">${shown}</data>`
 }
 
 /** The second line: the address of a link with a title, other paths that are found, and tags. */
@@ -110,7 +111,8 @@ const UNITS = [
 function age(epochMs: number, now: number): Html {
   const unit = UNITS.find(({ ms }) => now - epochMs >= ms)
   const text = unit ? `${Math.floor((now - epochMs) / unit.ms)} ${unit.name}` : 'now'
-  return html`<time data-age datetime="${isoTime(epochMs).replace(/:\d\d\.\d+/, '')}">${text}</time>`
+  const minute = isoTime(epochMs).replace(/:\d\d\.\d+/, '')
+  return html`<time data-age datetime="${minute}">${text}</time>`
 }
 
 /**

@@ -8,15 +8,18 @@ import { domainToUnicode } from 'node:url'
  */
 
 /** Letters of Latin alphabets in use, without those that look like ASCII ones, as `ı` and `ɑ`. */
-const LATIN =
-  /^[-a-z0-9\u00df-\u00f6\u00f8-\u0130\u0132-\u0137\u0139-\u0148\u014a-\u017e\u01a1\u01b0\u01ce-\u01dc\u0219\u021b\u1e80-\u1e85\u1ea0-\u1ef9]+$/u
+const LATIN = new RegExp(
+  '^[-a-z0-9\\u00df-\\u00f6\\u00f8-\\u0130\\u0132-\\u0137\\u0139-\\u0148\\u014a-\\u017e' +
+    '\\u01a1\\u01b0\\u01ce-\\u01dc\\u0219\\u021b\\u1e80-\\u1e85\\u1ea0-\\u1ef9]+$',
+  'u',
+)
 
 /** Scripts of which no letter looks like a Latin one; Japanese and Korean write with several. */
 const UNLIKE_LATIN = [
   /^[-0-9\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]+$/u,
   /^[-0-9\p{scx=Han}\p{scx=Hang}]+$/u,
   /^[-0-9\p{scx=Han}\p{scx=Bopo}]+$/u,
-  ...'Arab Beng Deva Ethi Geor Gujr Guru Hebr Khmr Knda Laoo Mlym Mymr Orya Sinh Taml Telu Thaa Thai Tibt'
+  ...'Arab Beng Deva Ethi Geor Gujr Guru Hebr Khmr Knda Laoo Mlym Mymr Orya Sinh Taml Telu Thai'
     .split(' ')
     .map((script) => new RegExp(`^[-0-9\\p{scx=${script}}]+$`, 'u')),
 ]
