@@ -5,6 +5,7 @@ import { sessions } from './accounts/sessions.ts'
 import { totals } from './accounts/totals.ts'
 import { accounts } from './accounts/writes.ts'
 import { topLinks } from './analytics/top.ts'
+import { blockedHosts } from './blocklist/stored-hosts.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { hits } from './hits/subject.ts'
@@ -26,6 +27,7 @@ export const subjects = {
   sessions,
   settings,
   moderation,
+  blockedHosts,
   links,
   properties,
   aliases,

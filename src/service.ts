@@ -1,8 +1,10 @@
+import type { Database } from 'bun:sqlite'
 import { KeyUses } from './accounts/keys.ts'
 import type { PasswordFunctions } from './accounts/passwords.ts'
 import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
+import { StoredHosts } from './blocklist/stored-hosts.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
@@ -100,8 +102,8 @@ export async function openService(config: Config, outside: Outside, control: Pro
     throw error
   })
   const { redirects } = front
-  const storage = await openStorage(base)
-  const { db, data, writer, cluster, watch } = storage
+  const storage = await openStorage(base, front)
+  const { data, writer, cluster, watch } = storage
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage, guards })
   const visits = await openVisits(base, { redirects, data })
@@ -144,7 +146,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
     storage.dataWatch,
     links.indexer,
     new BucketPruner({ data, clock }),
-    new DelayedDeletion({ db, links: links.links, clock, log }),
+    new DelayedDeletion({ db: front.db, links: links.links, clock, log }),
   ]
   const otherChanges = storage.ports?.applied
   if (otherChanges) applyOtherChanges(otherChanges, effectsOfOthers(subjects, storage.receivers))
@@ -176,7 +178,10 @@ interface Base {
   folder: ServiceFolder
 }
 
-/** The public port: from now on redirects are answered. Throws ListenError. */
+/**
+ * The public port, and the control thread's connection to the database: from now on redirects are
+ * answered. Throws ListenError.
+ */
 async function openFront({ config, outside, log, start, folder }: Base, control: Promise<Control>) {
   const { clock, monotonic, random, time, addressesMax } = outside
   const { plans, anonymous } = config
@@ -190,11 +195,13 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
     { clock, monotonic },
   )
   const versions = CodeVersions.allocate(random)
+  const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
   const blocklist = await Blocklist.open({
     files: config.blocklistFiles,
     thread: threadFile('blocklist'),
     ownHosts: [config.baseUrl, config.cdnUrl],
     ownAddress: new OwnAddress({ host: config.host, port: () => redirects.port }),
+    stored: new StoredHosts(db),
     // The cached destinations have passed the old lists.
     onChange: () => void redirects.setLists().then(() => versions.changeAll()),
     log,
@@ -223,15 +230,16 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
     await redirects.listen({ hostname: config.host, port: config.port })
   } catch (error) {
     await redirects.close()
+    db.close()
     throw error
   }
-  return { plans, limiter, versions, blocklist, redirects }
+  return { db, plans, limiter, versions, blocklist, redirects }
 }
 
 type Storage = Awaited<ReturnType<typeof openStorage>>
 
-/** The threads on the data folder, and a connection to read it. */
-async function openStorage({ config, log, start, folder }: Base) {
+/** The threads on the data folder. */
+async function openStorage({ config, log, start, folder }: Base, { db }: { db: Database }) {
   const { dataDir } = config
   const file = databaseFile(dataDir)
   const writerWork = new WriterWork()
@@ -255,7 +263,6 @@ async function openStorage({ config, log, start, folder }: Base) {
   const isHanging = () => watch.isHanging('writer')
   const cluster = ports && new Cluster({ port: ports.state, log })
   const writer = new Writer(ofWriter, { data: dataWatch, isHanging }, cluster)
-  const db = openReadonly(file, { cacheKiB: 8192 })
   const receivers: Effects[] = []
   const data = openSubjects(subjects, {
     db,
@@ -263,7 +270,7 @@ async function openStorage({ config, log, start, folder }: Base) {
     callWriter: (name, args, options) => writer.call(name, args, options),
     effects: receivers,
   })
-  const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork, db }
+  const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork }
   return { data, receivers, ports, ...ofThreads }
 }
 
@@ -324,8 +331,8 @@ function openLinks(
   { config, outside, log, folder, start }: Base,
   { front, storage, guards }: LinkParts,
 ) {
-  const { db, data, receivers, writer, qr } = storage
-  const { versions, redirects, blocklist } = front
+  const { data, receivers, writer, qr } = storage
+  const { db, versions, redirects, blocklist } = front
   const { accounts } = guards
   const { monotonic } = outside
   const addresses = new PublicUrls(config)

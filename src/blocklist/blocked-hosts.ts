@@ -1,5 +1,6 @@
 import { canonicalHost, covers, hostOf, type PackedHosts } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
+import type { StoredHosts } from './stored-hosts.ts'
 
 /** Which hosts are refused as destinations, for any thread. */
 export interface BlockedLists {
@@ -9,15 +10,21 @@ export interface BlockedLists {
   lists: readonly { blocked: PackedHosts; exempt: PackedHosts }[]
 }
 
+/** What a thread knows besides the lists. */
+interface Sources {
+  ownAddress: Pick<OwnAddress, 'isOwn'>
+  stored: Pick<StoredHosts, 'cover'>
+}
+
 export class BlockedHosts {
   readonly #ownHosts: ReadonlySet<string>
   readonly #lists: BlockedLists['lists']
-  readonly #ownAddress: Pick<OwnAddress, 'isOwn'>
+  readonly #sources: Sources
 
-  constructor({ ownHosts, lists }: BlockedLists, ownAddress: Pick<OwnAddress, 'isOwn'>) {
+  constructor({ ownHosts, lists }: BlockedLists, sources: Sources) {
     this.#ownHosts = new Set(ownHosts.map(hostOf))
     this.#lists = lists
-    this.#ownAddress = ownAddress
+    this.#sources = sources
   }
 
   /**
@@ -29,7 +36,10 @@ export class BlockedHosts {
     const hostname = port === '' ? hostAndPort : hostAndPort.slice(0, -port.length - 1)
     const host = canonicalHost(hostname)
     const protocol = href.slice(0, href.indexOf(':') + 1)
-    if (this.#isOurs(host) || this.#ownAddress.isOwn(host, { port, protocol })) return true
+    const { ownAddress, stored } = this.#sources
+    if (this.#isOurs(host) || ownAddress.isOwn(host, { port, protocol })) return true
+    // An exemption of a file is no exemption from the owner's own decision.
+    if (stored.cover(host)) return true
     return this.#lists.some(({ blocked, exempt }) => covers(blocked, host) && !covers(exempt, host))
   }
 

@@ -5,11 +5,14 @@ import { messageOf, Thread } from '../lib/thread.ts'
 import { BlockedHosts, type BlockedLists } from './blocked-hosts.ts'
 import type { Loaded, LoaderCalls } from './load.ts'
 import type { OwnAddress } from './own-address.ts'
+import type { StoredHosts } from './stored-hosts.ts'
 
 interface BlocklistOptions extends Pick<BlockedLists, 'ownHosts'> {
   files: readonly string[]
   /** The addresses on which the service listens; absent: none. */
   ownAddress?: Pick<OwnAddress, 'isOwn'>
+  /** The hosts that the owner has blocked; absent: none. */
+  stored?: Pick<StoredHosts, 'cover'>
   /** The lists have changed since `open`. */
   onChange?: () => void
   log: Log
@@ -56,6 +59,7 @@ export class Blocklist {
       intervalMs: SECOND,
       clock: wallClock,
       ownAddress: { isOwn: () => false },
+      stored: { cover: () => false },
       onChange() {},
       ...options,
     }
@@ -70,7 +74,7 @@ export class Blocklist {
       reported: '',
       retry: false,
     }))
-    this.#blocked = new BlockedHosts(this.lists, this.#options.ownAddress)
+    this.#blocked = new BlockedHosts(this.lists, this.#options)
   }
 
   /** Resolves when each file has been tried once. A file that fails does not prevent the start. */
@@ -183,7 +187,7 @@ export class Blocklist {
     }
     list.entries = loaded.blocked.size
     list.packed = { blocked: loaded.blocked, exempt: loaded.exempt }
-    this.#blocked = new BlockedHosts(this.lists, this.#options.ownAddress)
+    this.#blocked = new BlockedHosts(this.lists, this.#options)
     list.loadedAt = this.#options.clock()
     list.error = null
     list.reported = ''

@@ -17,6 +17,7 @@ import { linksPages } from './pages/links.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { sharedPages, sharingPages } from './pages/shared.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
@@ -46,6 +47,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))
     .use(serviceLinksPages(deps))
+    .use(serviceHostsPages(deps))
 
 /** Each is charged like a page without a session: browsers load it once. */
 const assetFiles = anonymousPages({

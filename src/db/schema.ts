@@ -191,6 +191,14 @@ export const disabledCodes = sqliteTable('disabled_codes', {
   disabledAt: integer('disabled_at').notNull(),
 })
 
+/** Hosts that the owner of the service has blocked, with all names below them. */
+export const blockedHosts = sqliteTable('blocked_hosts', {
+  /** In the form of `hostOf` (src/blocklist/match.ts). */
+  host: text().primaryKey(),
+  reason: text().notNull(),
+  blockedAt: integer('blocked_at').notNull(),
+})
+
 /**
  * Hits of links, committed. A link without a row has none. In a table of its own, so that a flush
  * touches few pages.

@@ -1,5 +1,6 @@
 import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
+import { StoredHosts } from '../blocklist/stored-hosts.ts'
 import { openReadonly } from '../db/open.ts'
 import { ClientAddress } from '../hot/client-address.ts'
 import { CodeVersions, KEY_LENGTH_MAX } from '../hot/code-versions.ts'
@@ -248,7 +249,8 @@ export class RedirectThread {
 
   #blockedIn(lists: BlockedLists): BlockedHosts {
     const { hostname: host } = this.#settings
-    return new BlockedHosts(lists, new OwnAddress({ host, port: () => this.#listener?.port }))
+    const ownAddress = new OwnAddress({ host, port: () => this.#listener?.port })
+    return new BlockedHosts(lists, { ownAddress, stored: new StoredHosts(this.#db) })
   }
 
   #note(note: ThreadNote): void {

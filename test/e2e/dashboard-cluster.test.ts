@@ -79,6 +79,33 @@ testWith('postgres')(
   },
 )
 
+testWith('postgres')(
+  'a host that is blocked on one host of a cluster is blocked on the other before the page answers',
+  async () => {
+    await using cluster = await TestCluster.start({ hosts: 2 })
+    const { ask, owner } = await ownerOf(cluster)
+    const made = await command(
+      ['account', 'create', '--email', 'a@example.com', '--plan', 'pro', '--json'],
+      cluster.host(0).settings,
+    )
+    const headers = { 'x-api-key': JSON.parse(made.out).api_key }
+    const [first, second] = cluster.hosts.map(({ service }) => service)
+    const url = 'https://login.phish.example/'
+    const code = await first?.shorten(headers['x-api-key'], url)
+    const statusOn = async (host = first) => (await host?.fetch(`/${code}`))?.status
+    await eventually('both redirect', async () => {
+      return (await statusOn()) === 302 && (await statusOn(second)) === 302
+    })
+    ask.url = cluster.host(0).service.url
+    const host = { host: 'phish.example', reason: 'Reported' }
+    await owner.post('/app/service/hosts', host, { from: '/app/service/hosts' })
+    expect([await statusOn(), await statusOn(second)]).toEqual([410, 410])
+    ask.url = cluster.host(1).service.url
+    await owner.post('/app/service/hosts/unblock', host, { from: '/app/service/hosts' })
+    expect([await statusOn(), await statusOn(second)]).toEqual([302, 302])
+  },
+)
+
 test('the page of a single host has no card of a cluster', async () => {
   await using app = await testApp()
   const { owner } = await setUpOwner(app)

@@ -17,7 +17,7 @@ const PATH = '/app/service'
 /** A longer maintenance is probably a mistyped date. */
 const MAINTENANCE_MAX_MS = 30 * DAY
 
-/** Health, maintenance and the blocklist, for the owner. */
+/** Health and maintenance, for the owner. */
 export const servicePages = signedInPages(
   {
     'GET /app/service': (context) =>
@@ -75,12 +75,20 @@ function servicePage(context: PageContext): Response {
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
       <div class="columns cards">
         ${parts.card('Maintenance', maintenance(context))}
-        ${parts.card('Blocklist', blocklist(deps))}
       </div>`,
   })
 }
 
-const TABS = { Health: PATH, Accounts: `${PATH}/accounts`, Links: `${PATH}/links` }
+const TABS = {
+  Health: PATH,
+  Accounts: `${PATH}/accounts`,
+  Links: `${PATH}/links`,
+  'Blocked hosts': `${PATH}/hosts`,
+}
+
+/** The links of all accounts that contain the text. */
+export const searchPath = (text: string) =>
+  `${PATH}/links?${new URLSearchParams({ code: text })}` as const
 
 /** The navigation between the pages of the service. */
 export function serviceTabs(current: keyof typeof TABS): Html {
@@ -107,7 +115,7 @@ function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string |
   }
   if (hits.journalFill > 0.5) return 'The hit journal fills faster than hits are written.'
   const isListFailing = deps.blocklist.state().files.some(({ error }) => error !== null)
-  return isListFailing ? 'A file of the blocklist failed.' : undefined
+  return isListFailing ? 'A file of the blocklist failed: see “Blocked hosts”.' : undefined
 }
 
 function health(deps: DashboardDeps): Html {
@@ -195,30 +203,4 @@ function maintenance(context: PageContext): Html {
       html`<input type="hidden" name="utc" id="utc">`,
       parts.button('Start maintenance', 'danger'),
     ])}`
-}
-
-function blocklist(deps: DashboardDeps): Html {
-  const { entries, files } = deps.blocklist.state()
-  if (files.length === 0) {
-    return html`<p>No lists. Set <code>BLOCKLIST_FILES</code> to files of bad hosts, and links to
-      these hosts are refused.</p>`
-  }
-  const failing = files.filter(({ error }) => error !== null).length
-  return html`
-    <p>${parts.plural(entries, 'blocked host')} from ${parts.plural(files.length, 'file')}. Changed
-      files are loaded automatically, and links to a blocked host stop redirecting.</p>
-    ${
-      failing > 0 &&
-      parts.errorNotice(
-        `${parts.plural(failing, 'file')} failed: the last loaded version stays active.`,
-      )
-    }
-    ${parts.table('Files of the blocklist', files, {
-      File: ({ file, error }) => html`<span class="code">${file}</span>
-        ${
-          error !== null && html`<div class="error">Not active in its current form: ${error}</div>`
-        }`,
-      Hosts: { cell: ({ entries }) => parts.count(entries), isNumber: true },
-      Loaded: ({ loadedAt }) => (loadedAt === null ? 'never' : parts.time(loadedAt)),
-    })}`
 }

@@ -1,0 +1,130 @@
+import { expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseHost } from '../../src/blocklist/stored-hosts.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { setUpOwner, type Visitor } from '../support/dashboard.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { makeMember } from '../support/members.ts'
+
+/** The page on which the owner of the service blocks hosts. */
+
+const HOSTS = '/app/service/hosts'
+const ENV = { ANONYMOUS_READS_PER_MINUTE: '0', REDIRECT_THREADS: '2' }
+const REFUSAL = 'Destination URL is not allowed (host on abuse blocklist)'
+
+const block = (owner: Visitor, host: string, reason = 'Reported') =>
+  owner.post(HOSTS, { host, reason }, { from: HOSTS })
+const unblock = (owner: Visitor, host: string) =>
+  owner.post(`${HOSTS}/unblock`, { host }, { from: HOSTS })
+
+/** Each request has a new connection, so that all redirect threads are asked. */
+async function statusesOf(app: TestApp, code: string): Promise<number[]> {
+  const statuses = new Set<number>()
+  for (let n = 0; n < 12; n++) {
+    const init = { redirect: 'manual', headers: { connection: 'close' } } as const
+    statuses.add((await fetch(`${app.url}/${code}`, init)).status)
+  }
+  return [...statuses]
+}
+
+test('a host that the owner blocks stops existing links on all threads at once, refuses new ones, and works again when it is removed', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  const below = await app.claim('BELOW001', 'https://login.phish.example:8443/a')
+  const same = await app.claim('SAME0001', 'https://phish.example/')
+  const other = await app.claim('OTHER001', 'https://notphish.example/')
+  const links = [below, same, other].map(({ code }) => code)
+  for (const code of links) expect(await statusesOf(app, code)).toEqual([302])
+  const done = await block(owner, 'https://PHISH.example./login?x=1')
+  expect(done.location).toBe(`${HOSTS}?done=blocked`)
+  expect(await statusesOf(app, below.code)).toEqual([410])
+  expect(await statusesOf(app, same.code)).toEqual([410])
+  expect(await statusesOf(app, other.code)).toEqual([302])
+  const json = { url: 'https://a.phish.example/' }
+  const refused = await app.call('POST', '/api/shorten', { key, json })
+  expect([refused.status, refused.body.error]).toEqual([422, REFUSAL])
+  const { text } = await owner.get(HOSTS)
+  expect(text).toContain('phish.example')
+  expect(text).toContain('Reported')
+  // The reason of a blocked host is corrected, not entered twice.
+  await block(owner, 'phish.example', 'Phishing <b>of 3 May</b>')
+  const corrected = await owner.get(HOSTS)
+  expect(corrected.text).toContain('Phishing &lt;b&gt;of 3 May&lt;/b&gt;')
+  expect(corrected.text).not.toContain('Reported')
+  expect((await unblock(owner, 'phish.example')).location).toBe(`${HOSTS}?done=unblocked`)
+  for (const code of links) expect(await statusesOf(app, code)).toEqual([302])
+  expect((await app.call('POST', '/api/shorten', { key, json })).status).toBe(201)
+})
+
+test('a blocked host is still blocked after a restart, and an exemption of a file does not lift it', async () => {
+  using folder = temporaryFolder()
+  const list = join(folder.path, 'list.txt')
+  writeFileSync(list, '||ads.example^\n@@||phish.example^\n')
+  const options = { env: { ...ENV, BLOCKLIST_FILES: list }, dataDir: join(folder.path, 'data') }
+  {
+    await using app = await testApp(options)
+    const { owner } = await setUpOwner(app)
+    const { code } = await app.claim('SAME0001', 'https://phish.example/')
+    await block(owner, 'phish.example')
+    expect(await statusesOf(app, code)).toEqual([410])
+  }
+  await using again = await testApp(options)
+  expect(await statusesOf(again, 'SAME0001')).toEqual([410])
+})
+
+test('a destination after expiry on a blocked host is not followed', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  const json = { url: 'https://good.example/', expires_at: '2020-01-01T00:00:00Z' }
+  const { body } = await app.call('POST', '/api/shorten', { key, json })
+  const expired_url = 'https://later.example/'
+  await app.call('PATCH', `/api/links/${body.code}`, { key, json: { expired_url } })
+  expect(await statusesOf(app, body.code as string)).toEqual([302])
+  await block(owner, 'later.example')
+  expect(await statusesOf(app, body.code as string)).toEqual([410])
+})
+
+test('the form refuses what names no host, whole top-level domains, and a missing reason', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner } = await setUpOwner(app)
+  for (const host of ['', ' ', 'com', 'localhost', 'https://', 'bad example', 'ftp://x.example/']) {
+    const refused = await block(owner, host)
+    expect([host, refused.status, refused.invalid]).toEqual([host, 422, ['host']])
+  }
+  for (const reason of ['', 'x'.repeat(201), 'a\nb']) {
+    const refused = await block(owner, 'bad.example', reason)
+    expect([reason, refused.status, refused.invalid]).toEqual([reason, 422, ['reason']])
+    expect(refused.text).toContain('bad.example')
+  }
+  expect((await owner.get(HOSTS)).text).toContain('No hosts.')
+})
+
+const HOST_TEXTS = [
+  ['bad.example', 'bad.example'],
+  ['  Bad.Example. ', 'bad.example'],
+  ['*.bad.example', 'bad.example'],
+  ['.bad.example', 'bad.example'],
+  ['https://user@bad.example:8080/path?q#f', 'bad.example'],
+  ['bad.example/path', 'bad.example'],
+  ['münchen.example', 'xn--mnchen-3ya.example'],
+  ['192.0.2.7', '192.0.2.7'],
+  ['0x7f.1', '127.0.0.1'],
+  ['[2001:db8::1]', '[2001:db8::1]'],
+  ['[::ffff:192.0.2.7]', '192.0.2.7'],
+] as const
+test.each(HOST_TEXTS)('the text %p names the host %p', (text, host) => {
+  expect(parseHost(text)).toBe(host)
+})
+
+test('only owners see and change blocked hosts', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner } = await setUpOwner(app)
+  const { code } = await app.claim('SAME0001', 'https://phish.example/')
+  await block(owner, 'phish.example')
+  const member = await makeMember(app, 'free@example.com')
+  expect((await member.get(HOSTS)).status).toBe(404)
+  expect((await unblock(member, 'phish.example')).status).toBe(404)
+  expect((await block(member, 'good.example')).status).toBe(404)
+  expect(await statusesOf(app, code)).toEqual([410])
+})
