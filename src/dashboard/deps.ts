@@ -30,7 +30,17 @@ interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
   destinations: Pick<DestinationReads, 'find'>
-  images: Pick<QrImages, 'render' | 'renderMany' | 'renderText' | 'checkLogo' | 'isReadable'>
+  images: Pick<
+    QrImages,
+    | 'render'
+    | 'renderOne'
+    | 'renderText'
+    | 'sheetSvg'
+    | 'sheetPdf'
+    | 'holdZip'
+    | 'checkLogo'
+    | 'isReadable'
+  >
   vitals: () => Vitals
   series: HitSeries
   visitDetails: VisitDetails

@@ -14,6 +14,7 @@ import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
 import { qrFilePages } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
+import { printPages } from './pages/print.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
@@ -37,6 +38,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(importPages(deps))
     .use(linkPages(deps))
     .use(qrFilePages(deps))
+    .use(printPages(deps))
     .use(qrSettingsPages(deps))
     .use(accountPages(deps))
     .use(twoFactorPages(deps))

@@ -44,7 +44,10 @@ export class UnsentResponses {
    * A body that is generated while it is sent, so that chunks do not accumulate. Throws if the
    * first chunk cannot be generated, so that the response has the right status.
    */
-  async generate(owner: Owner, texts: Chunks<string>): Promise<ReadableStream<Uint8Array>> {
+  async generate(
+    owner: Owner,
+    texts: Chunks<string | Uint8Array>,
+  ): Promise<ReadableStream<Uint8Array>> {
     const body = new HeldBody(this.#budget, owner, GENERATED_BYTES, encoded(texts))
     await body.begin()
     return body.stream()
@@ -136,9 +139,9 @@ async function* chunksOf(response: Response): Chunks<Uint8Array> {
   for (let at = 0; at < whole.length; at += CHUNK_BYTES) yield whole.subarray(at, at + CHUNK_BYTES)
 }
 
-async function* encoded(texts: Chunks<string>): Chunks<Uint8Array> {
+async function* encoded(texts: Chunks<string | Uint8Array>): Chunks<Uint8Array> {
   const encoder = new TextEncoder()
-  for await (const text of texts) yield encoder.encode(text)
+  for await (const text of texts) yield typeof text === 'string' ? encoder.encode(text) : text
 }
 
 /** JSON that may be long: a response with its length, so that `countUnsent` can count it. */

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { QrOptions } from './options.ts'
+import { findMissing } from './typeface.ts'
 
 /**
  * A path of capitals and digits means the same in capitals, and a scheme and a host always do. All
@@ -26,4 +27,15 @@ export function fileNameOf(address: string, title = ''): string {
   const path = decodeURI(new URL(address).pathname)
   const words = `${path} ${title}`.normalize('NFC').match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
   return [...words.join('-')].slice(0, NAME_LENGTH_MAX).join('')
+}
+
+/** The address without its scheme, its path in letters where the font has them. */
+export function readable(address: string): string {
+  const short = address.replace(/^\w+:\/\//, '')
+  try {
+    const decoded = decodeURI(short).normalize('NFC')
+    return findMissing(decoded) === undefined ? decoded : short
+  } catch {
+    return short
+  }
 }

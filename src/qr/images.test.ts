@@ -47,13 +47,23 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
   return { images, [Symbol.dispose]: () => folder[Symbol.dispose]() }
 }
 
-test('renderMany gives one image for each code, in their order', async () => {
-  const options = parseQrOptions({ logo: '1', caption: '1', size: '300' })
+test('one of many images has the options, the logo and the address that are given', async () => {
+  const options = parseQrOptions({ logo: '1', caption: '1', size: '300', ref: 'poster' })
   using it = imagesOf()
-  const images = await it.images.renderMany(LINKS, options, ACCOUNT)
-  const texts = []
-  for (const { code, image } of images) texts.push([code, (await decodeQr(image)).text])
-  expect(texts).toEqual(CODES.map((code) => [code, `http://hop.test/${code}`]))
+  for (const link of LINKS) {
+    const image = await it.images.renderOne(link, options, ACCOUNT, 'http://hop.test/menü')
+    expect((await decodeQr(image)).text).toBe('http://hop.test/menü?ref=poster')
+  }
+})
+
+test('one ZIP of an account at a time', () => {
+  using it = imagesOf()
+  {
+    using _ = it.images.holdZip(1)
+    expect(() => it.images.holdZip(1)).toThrow()
+    it.images.holdZip(2)[Symbol.dispose]()
+  }
+  it.images.holdZip(1)[Symbol.dispose]()
 })
 
 test('images of two clients with a logo are rendered in turn, and none is refused', async () => {
@@ -85,12 +95,11 @@ test('the batches of two accounts are rendered in turn', async () => {
     texts.push(text.slice(-8))
     return { image: new Uint8Array(1) }
   })
-  const many = (codes: Code[], account: number) =>
-    it.images.renderMany(
-      codes.map((code) => ({ code })),
-      parseQrOptions({}),
-      account,
-    )
+  const many = async (codes: Code[], account: number) => {
+    for (const code of codes) {
+      await it.images.renderOne({ code }, parseQrOptions({}), account, `http://hop.test/${code}`)
+    }
+  }
   const [spring, summer, autumn] = CODES as [Code, Code, Code]
   const ofOne = Array.from({ length: 3 }, () => many([spring, summer], 1))
   await Promise.all([...ofOne, many([autumn], 2)])

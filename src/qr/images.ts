@@ -14,7 +14,8 @@ import { contentOf } from './content.ts'
 import { QrFiles } from './files.ts'
 import { type QrOptions, sizeProblem } from './options.ts'
 import type { CheckedLogo, ReadabilityChecks, Trial } from './readability.ts'
-import type { RenderCommand, Renderer } from './renderer.ts'
+import type { RenderCommand, Renderer, StoredLogo } from './renderer.ts'
+import type { Sheet } from './sheet.ts'
 import type { qrSettings } from './store.ts'
 
 /** Codes whose images wait. Images of further codes are rendered on demand. */
@@ -24,8 +25,6 @@ const BATCH = 4
 /** After a creation within this time, one batch per pause: disk and CPU serve creations first. */
 const PAUSE_MS = 100
 
-/** Maximum number of images of one `renderMany`. */
-const MANY_MAX = 50
 /** Slow images, or checks, that wait. */
 const QUEUE_MAX = 512
 
@@ -52,10 +51,10 @@ interface QrImagesOptions {
   log: Log
 }
 
-interface CodeImage {
-  code: Code
-  image: Uint8Array<ArrayBuffer>
-}
+type BatchCall<Result> = (
+  renderer: QrImagesOptions['renderer'],
+  call: { background: true },
+) => Promise<Result>
 
 const newQueue = () =>
   new FairQueue({
@@ -69,9 +68,11 @@ export class QrImages implements CodeImages {
   readonly #files: QrFiles
   /** Images with a logo, by client: they take ten times as long as others. */
   readonly #logoImages = newQueue()
-  /** Images of `renderMany`, and checks, by account. */
+  /** Images of many, sheets and checks, by account. */
   readonly #batches = newQueue()
   readonly #checks = newQueue()
+  /** Accounts with a ZIP that is being sent. */
+  readonly #zips = new Set<AccountId>()
   /** Links by their codes, in the order of creation. */
   readonly #waiting = new Map<Code, Addressed>()
   #isRendering = false
@@ -135,21 +136,48 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * Images of up to `MANY_MAX` links of an account, whenever no other image is requested and by
-   * account in turn. Throws what `render` throws.
+   * One of many images for an account, whenever no other image is requested and by account in turn.
+   * Throws what `render` throws.
    */
-  async renderMany(
-    links: readonly Addressed[],
+  renderOne(
+    link: Addressed,
     options: QrOptions,
     accountId: AccountId,
-  ): Promise<CodeImage[]> {
-    assert(links.length <= MANY_MAX, 'the caller limits the links')
-    const images: CodeImage[] = []
-    for (const link of links) {
-      const render = () => this.#render(this.#command(link, options), true)
-      images.push({ code: link.code, image: await this.#batches.run(accountId, render) })
+    address: string,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const render = () => this.#render(this.#command(link, options, address), true)
+    return this.#batches.run(accountId, render)
+  }
+
+  /** For one ZIP of an account at a time: throws 503 during another one. */
+  holdZip(accountId: AccountId): Disposable {
+    if (this.#zips.has(accountId)) throw new AppError('overloaded', '', retryAfter(5))
+    this.#zips.add(accountId)
+    return { [Symbol.dispose]: () => this.#zips.delete(accountId) }
+  }
+
+  /** A page of a print sheet as an SVG, in the same order as `renderOne`. */
+  sheetSvg(sheet: Sheet, accountId: AccountId): Promise<string> {
+    const command = { sheet, logo: this.#logoOf(sheet.options, accountId) }
+    return this.#batch(accountId, (renderer, call) => renderer.call('sheetSvg', command, call))
+  }
+
+  /** All pages of a print sheet, of one paper and with the same options. */
+  async sheetPdf(sheets: readonly Sheet[], accountId: AccountId): Promise<Uint8Array<ArrayBuffer>> {
+    const [first] = sheets
+    assert(first, 'a sheet has a page')
+    const logo = this.#logoOf(first.options, accountId)
+    const drawings: Uint8Array[] = []
+    for (const sheet of sheets) {
+      const command = { sheet, logo }
+      const draw: BatchCall<Uint8Array> = (renderer, call) =>
+        renderer.call('sheetDrawing', command, call)
+      drawings.push(await this.#batch(accountId, draw))
     }
-    return images
+    const { paper } = first.grid
+    return this.#batch(accountId, (renderer, call) =>
+      renderer.call('sheetPdf', { paper, drawings, logo }, call),
+    )
   }
 
   /** Checks an uploaded logo. */
@@ -193,6 +221,17 @@ export class QrImages implements CodeImages {
     return this.#checks.run(accountId, work, admit)
   }
 
+  #batch<Result>(accountId: AccountId, run: BatchCall<Result>): Promise<Result> {
+    return this.#batches.run(accountId, () => run(this.#options.renderer, { background: true }))
+  }
+
+  #logoOf({ logo }: QrOptions, accountId: AccountId): StoredLogo | undefined {
+    if (!logo) return undefined
+    const found = this.#options.data.qrSettings.findLogo(accountId)
+    if (!found) throw new AppError('invalid_value', 'Invalid logo: the account has none')
+    return found
+  }
+
   /** The argument of `store` and `storeAll` for a link. */
   #imageOf(link: Addressed) {
     return { code: link.code, text: this.#options.addresses.short(link) }
@@ -204,9 +243,8 @@ export class QrImages implements CodeImages {
     const command = { text: contentOf(address, options), address, options }
     if (!options.logo) return command
     const account = data.links.findByCode(link.code)?.accountId
-    const logo = account === undefined ? undefined : data.qrSettings.findLogo(account)
-    if (!logo) throw new AppError('invalid_value', 'Invalid logo: the account has none')
-    return { ...command, logo }
+    if (account === undefined) throw new AppError('code_not_found', link.code)
+    return { ...command, logo: this.#logoOf(options, account) }
   }
 
   async #render(command: RenderCommand, background: boolean): Promise<Uint8Array<ArrayBuffer>> {

@@ -4,45 +4,38 @@ import { deflateSync } from 'node:zlib'
 import type { Logo } from './logo.ts'
 import { rgbOf } from './options.ts'
 import { type Outline, parsePath, shortNumber, stepsOf } from './outline.ts'
-import type { Picture, Shape } from './picture.ts'
-
-/** A sheet of paper. All lengths are millimetres, from the top left. */
-export interface Page {
-  width: number
-  height: number
-  pictures: readonly PlacedPicture[]
-}
-
-export interface PlacedPicture {
-  picture: Picture
-  x: number
-  y: number
-  /** Millimetres of a unit of the picture. */
-  scale: number
-}
+import type { Page, Shape } from './picture.ts'
 
 const POINTS_PER_MM = 72 / 25.4
 
-export function toPdf(pages: readonly Page[]): Uint8Array<ArrayBuffer> {
+/** The drawing of a page, compressed: what `toPdf` collects. */
+export const drawPage = (page: Page): Uint8Array => deflateSync(contentOf(page))
+
+interface Pages {
+  /** Of every page, in millimetres. */
+  width: number
+  height: number
+  /** From `drawPage`. */
+  drawings: readonly Uint8Array[]
+  /** Of every code. */
+  logo?: Logo | undefined
+}
+
+export function toPdf({ width, height, drawings, logo }: Pages): Uint8Array<ArrayBuffer> {
   const file = new PdfFile()
-  const images = new Map<Logo, string>()
-  for (const { logo } of pages.flatMap(logosOf)) {
-    if (!images.has(logo)) images.set(logo, addImage(file, logo))
-  }
-  const names = new Map([...images.keys()].map((logo, at) => [logo, `/L${at}`]))
-  const resources = [...images].map(([logo, image]) => `${names.get(logo)} ${image}`).join(' ')
-  const kids = pages.map((page) => {
-    const contents = file.add('/Filter /FlateDecode', deflateSync(contentOf(page, names)))
-    const box = [page.width, page.height].map((mm) => shortNumber(mm * POINTS_PER_MM)).join(' ')
+  const images = logo ? `${LOGO} ${addImage(file, logo)}` : ''
+  const box = [width, height].map((mm) => shortNumber(mm * POINTS_PER_MM)).join(' ')
+  const kids = drawings.map((drawing) => {
+    const contents = file.add('/Filter /FlateDecode', drawing)
     return file.add(
       `/Type /Page /Parent ${file.pages} /MediaBox [0 0 ${box}] /Contents ${contents} ` +
-        `/Resources << /XObject << ${resources} >> >>`,
+        `/Resources << /XObject << ${images} >> >>`,
     )
   })
   return file.end(kids)
 }
 
-const logosOf = ({ pictures }: Page) => pictures.flatMap(({ picture }) => picture.image ?? [])
+const LOGO = '/Logo'
 
 /** An image with its transparency. */
 function addImage(file: PdfFile, { bitmap }: Logo): string {
@@ -62,7 +55,7 @@ function addImage(file: PdfFile, { bitmap }: Logo): string {
 }
 
 /** The operators of a page. The unit becomes the millimetre, with y downwards. */
-function contentOf({ height, pictures }: Page, names: ReadonlyMap<Logo, string>): string {
+function contentOf({ height, pictures }: Page): string {
   const top = shortNumber(height * POINTS_PER_MM)
   const unit = POINTS_PER_MM.toFixed(6)
   const drawn = pictures.map(({ picture, x, y, scale }) => {
@@ -70,7 +63,7 @@ function contentOf({ height, pictures }: Page, names: ReadonlyMap<Logo, string>)
     const logo =
       image &&
       `q ${image.width} 0 0 ${-image.height} ${image.x} ${image.y + image.height} cm ` +
-        `${names.get(image.logo)} Do Q\n`
+        `${LOGO} Do Q\n`
     return `q ${scale} 0 0 ${scale} ${x} ${y} cm\n${shapes.map(fillOf).join('')}${logo ?? ''}Q\n`
   })
   return `${unit} 0 0 -${unit} 0 ${top} cm\n${drawn.join('')}`

@@ -1,3 +1,4 @@
+import { html } from '../lib/html.ts'
 import { CAPTION_GAP_MODULES, layOutCaption } from './caption.ts'
 import { clearMiddle, type Logo, logoSpan, placeIn } from './logo.ts'
 import { checkColor, type QrOptions } from './options.ts'
@@ -19,6 +20,23 @@ export interface Shape {
   path: string
   /** Of a letter: its edges are smoothed, those of modules are not. */
   isText?: boolean
+  /** A line in letters that the typeface lacks: only a browser draws it. `path` is empty. */
+  text?: { text: string; size: number; width: number; y: number; align: number }
+}
+
+/** A sheet of paper. All lengths are millimetres, from the top left. */
+export interface Page {
+  width: number
+  height: number
+  pictures: readonly PlacedPicture[]
+}
+
+export interface PlacedPicture {
+  picture: Picture
+  x: number
+  y: number
+  /** Millimetres of a unit of the picture. */
+  scale: number
 }
 
 interface PlacedLogo {
@@ -87,14 +105,40 @@ export function toSvg(
 }
 
 export function svgContent({ shapes, image }: Pick<Picture, 'shapes' | 'image'>): string {
-  const paths = shapes.map(
-    ({ fill, path, isText }) =>
-      `<path fill="${fill}" ${isText ? 'shape-rendering="auto" ' : ''}d="${path}"/>`,
+  const paths = shapes.map(({ fill, path, isText, text }) =>
+    text
+      ? svgText(text, fill)
+      : `<path fill="${fill}" ${isText ? 'shape-rendering="auto" ' : ''}d="${path}"/>`,
   )
   return paths.join('') + (image ? svgImage(image) : '')
+}
+
+/** Cut where its line ends. */
+function svgText({ text, size, width, y, align }: NonNullable<Shape['text']>, fill: string) {
+  const anchor = align === 0 ? 'start' : 'middle'
+  const frame = `y="${shortNumber(y - size)}" width="${shortNumber(width)}" height="${2 * size}"`
+  return (
+    `<svg x="0" ${frame} overflow="hidden"><text x="${shortNumber(width * align)}" y="${size}" ` +
+    `fill="${fill}" font-size="${size}" font-family="sans-serif" text-anchor="${anchor}">` +
+    `${html`${text}`}</text></svg>`
+  )
 }
 
 /** The logo as a data URL: the document loads no other file. */
 const svgImage = ({ logo, x, y, width, height }: PlacedLogo): string =>
   `<image x="${x}" y="${y}" width="${width}" height="${height}" ` +
   `xlink:href="data:image/png;base64,${logo.png.toBase64()}"/>`
+
+/** A page of pictures as an SVG document in millimetres. */
+export function toSvgPage({ width, height, pictures }: Page): string {
+  const placed = pictures.map(
+    ({ picture, x, y, scale }) =>
+      `<g transform="translate(${shortNumber(x)} ${shortNumber(y)}) scale(${scale})">` +
+      `${svgContent(picture)}</g>`,
+  )
+  return [
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" ',
+    `viewBox="0 0 ${width} ${height}" width="${width}mm" height="${height}mm" stroke="none">`,
+    `<path fill="#ffffff" d="M0 0h${width}v${height}H0z"/>${placed.join('')}</svg>\n`,
+  ].join('')
+}

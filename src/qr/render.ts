@@ -1,10 +1,10 @@
+import { readable } from './content.ts'
 import { clearMiddle, type Logo, logoSpan } from './logo.ts'
 import { matrixOf } from './modules.ts'
 import { isContractual, type QrOptions, URL_CAPTION } from './options.ts'
-import { type Page, toPdf } from './pdf.ts'
-import { drawQr, type Picture, toSvg } from './picture.ts'
+import { drawPage, toPdf } from './pdf.ts'
+import { drawQr, type Page, type Picture, toSvg } from './picture.ts'
 import { encodePng } from './png.ts'
-import { findMissing } from './typeface.ts'
 
 /**
  * A QR image of `text`, with `logo` in the middle if there is one. Synchronous and pure. Throws
@@ -25,7 +25,10 @@ export function renderQr(
     return encodePng(matrix, { ...options, caption, logo: logo?.bitmap })
   }
   const picture = drawQr(matrix, { ...options, caption, logo })
-  if (format === 'pdf') return toPdf([pageOf(picture, mm)])
+  if (format === 'pdf') {
+    const page = pageOf(picture, mm)
+    return toPdf({ ...page, drawings: [drawPage(page)], logo })
+  }
   return new TextEncoder().encode(toSvg(picture, { mm, isBare: isContractual(options) }))
 }
 
@@ -36,15 +39,4 @@ const PDF_WIDTH_MM = 40
 function pageOf(picture: Picture, width = PDF_WIDTH_MM): Page {
   const scale = width / picture.width
   return { width, height: picture.height * scale, pictures: [{ picture, x: 0, y: 0, scale }] }
-}
-
-/** The address without its scheme, its path in letters where the font has them. */
-function readable(address: string): string {
-  const short = address.replace(/^\w+:\/\//, '')
-  try {
-    const decoded = decodeURI(short).normalize('NFC')
-    return findMissing(decoded) === undefined ? decoded : short
-  } catch {
-    return short
-  }
 }

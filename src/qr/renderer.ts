@@ -2,8 +2,11 @@ import { LRUCache } from 'lru-cache'
 import { QrFiles } from './files.ts'
 import { type Logo, readPng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
+import { drawPage, toPdf } from './pdf.ts'
+import { toSvgPage } from './picture.ts'
 import { SizeError } from './png.ts'
 import { renderQr } from './render.ts'
+import { layOutSheet, PAPERS, type Paper, type Sheet } from './sheet.ts'
 
 /** Options of every stored image: the spec's defaults. */
 const STORED = parseQrOptions({})
@@ -41,6 +44,18 @@ export interface RenderCommand {
 /** `sizeMin`: the number of pixels that the PNG needs. */
 export type Rendered = { image: Uint8Array<ArrayBuffer> } | { sizeMin: number }
 
+export interface SheetCommand {
+  sheet: Sheet
+  logo?: StoredLogo | undefined
+}
+
+interface SheetFile {
+  paper: Paper
+  /** Of each page, from `sheetDrawing`. */
+  drawings: readonly Uint8Array[]
+  logo?: StoredLogo | undefined
+}
+
 /** Runs on the QR thread, the only one that writes images. */
 export function renderer({ dir }: RendererSettings) {
   const files = new QrFiles(dir)
@@ -75,6 +90,20 @@ export function renderer({ dir }: RendererSettings) {
         if (error instanceof SizeError) return { sizeMin: error.sizeMin }
         throw error
       }
+    },
+
+    /** A page of a print sheet as an SVG. */
+    sheetSvg({ sheet, logo }: SheetCommand): string {
+      return toSvgPage(layOutSheet(sheet, logo && decoded(logo)))
+    },
+
+    /** The same for a PDF. */
+    sheetDrawing({ sheet, logo }: SheetCommand): Uint8Array {
+      return drawPage(layOutSheet(sheet, logo && decoded(logo)))
+    },
+
+    sheetPdf({ paper, drawings, logo }: SheetFile): Uint8Array<ArrayBuffer> {
+      return toPdf({ ...PAPERS[paper], drawings, logo: logo && decoded(logo) })
     },
 
     /** Stores the image of a code and returns it. */

@@ -137,7 +137,8 @@ test('the QR codes of selected links come as a ZIP, and two decoders read each',
   ])
   expect(file.headers.get('content-type')).toBe('application/zip')
   expect(file.headers.get('content-disposition')).toContain('hopcode-qr-codes.zip')
-  const images = unzipSync(file.bytes)
+  const { 'codes.csv': list, ...images } = unzipSync(file.bytes)
+  expect(new TextDecoder().decode(list)).toContain('SUMMER26.png,http://hop.test/SUMMER26,')
   expect(Object.keys(images)).toEqual(['SPRING26.png', 'SUMMER26.png'])
   for (const [name, image] of Object.entries(images)) {
     const { text, readers } = await decodeQr(image)

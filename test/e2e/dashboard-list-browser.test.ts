@@ -275,7 +275,7 @@ test('on a phone all actions for selected links are in view, and every row can b
     await rows(page).first().getByRole('checkbox').check()
     const bar = page.getByRole('group', { name: 'Selected links' })
     const actions = await bar.getByRole('button').all()
-    expect(actions.length).toBe(7)
+    expect(actions.length).toBe(8)
     for (const action of actions) {
       const box = await action.boundingBox()
       expect(box && box.x >= 0 && box.x + box.width <= size.width).toBe(true)

@@ -173,9 +173,9 @@ test('a preset keeps options under a name, for its account alone', async () => {
   const { text } = await free.get('/app/qr')
   expect(text.match(/Menu &lt;1&gt;<\/div>/g)).toHaveLength(1)
   expect(text).toContain('512 px, #004400 on #ffffff, margin 3, “Scan me”')
-  const page = await free.get('/app/links/SPRING26')
+  const page = await free.get('/app/links/SPRING26/qr')
   const [, href = ''] = /href="([^"]+)">Menu &lt;1&gt;/.exec(page.text) ?? []
-  expect(href).toBe('/app/links/SPRING26?dark=%23004400&amp;margin=3&amp;caption=Scan+me#qr')
+  expect(href).toBe('/app/links/SPRING26/qr?dark=%23004400&amp;margin=3&amp;caption=Scan+me#qr')
   const chosen = await free.get(href.replaceAll('&amp;', '&'))
   expect(chosen.text).toContain('qr.svg?dark=%23004400&amp;margin=3&amp;caption=Scan+me"')
   const other = await makeMember(app, 'ann@example.com')

@@ -35,6 +35,11 @@ const TOOLS = {
   varnish: program('varnishd', 'varnish'),
   pgbouncer: program('pgbouncer'),
   wrk: program('wrk'),
+  pdftoppm: program('pdftoppm', 'poppler-utils'),
+  mutool: program('mutool', 'mupdf-tools'),
+  zbarimg: program('zbarimg', 'zbar-tools'),
+  'rsvg-convert': program('rsvg-convert', 'librsvg2-bin'),
+  imagemagick: program('convert', 'imagemagick'),
   postgres: {
     isThere: () => {
       if (findPostgres() === undefined) install('postgresql')

@@ -1,16 +1,14 @@
-import { zipSync } from 'fflate'
 import { parseWith } from '../../http/body.ts'
-import { rateLimited } from '../../http/guard.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import { exportLinks } from '../../links/export.ts'
-import type { Link, PublicUrls } from '../../links/link.ts'
+import type { PublicUrls } from '../../links/link.ts'
 import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
 import { propertiesView, SETTABLE_PROPERTIES } from '../../links/property-table.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { parseQrOptions } from '../../qr/options.ts'
+import { parsePrintOptions } from '../../qr/options.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
@@ -19,6 +17,7 @@ import { EMPTY_FORM, type Form } from '../ui/form.ts'
 import { PAGE_SIZE } from '../ui/layout.ts'
 import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
 import { linksPage } from './links.ts'
+import { zipOf } from './print-zip.ts'
 
 /** Actions of the list on the selected links, and the export of all. */
 export const batchPages = signedInPages({
@@ -73,9 +72,13 @@ async function runAction(context: PageContext): Promise<Response | string> {
   const { account } = user
   const codes = selectedCodes(form)
   const action = form.text('action')
+  if (action === 'print') return `/app/print?codes=${codes.join(',')}`
   if (action === 'export' || action === 'qr') {
     const links = codes.map((code) => requireOwnedLink(deps, account, code))
-    return action === 'qr' ? qrZip(context, links) : exportSome(deps, links)
+    const chosen = withDetails(deps, links)
+    return action === 'qr'
+      ? zipOf(context, chosen, parsePrintOptions({}))
+      : exportSome(deps, chosen)
   }
   spendWrite(context)
   const query = parseTableQuery(listQuery(context))
@@ -101,24 +104,9 @@ async function runAction(context: PageContext): Promise<Response | string> {
   }
 }
 
-/** Each image costs one read of the account's budget. */
-async function qrZip({ deps, user }: PageContext, links: readonly Link[]): Promise<Response> {
-  const { images, limiter, clock } = deps
-  const { account } = user
-  for (const _ of links) {
-    const budget = limiter.takeOf(account, 'read')
-    if (!budget.allowed) throw rateLimited(budget)
-  }
-  const found = await images.renderMany(links, parseQrOptions({}), account.id)
-  const files = Object.fromEntries(found.map(({ code, image }) => [`${code}.png`, image]))
-  // PNG files are compressed already.
-  const zip = zipSync(files, { level: 0, mtime: clock() })
-  return fileResponse(zip, { name: 'hopcode-qr-codes.zip', type: 'application/zip' })
-}
-
 /** A file with a few links. */
-const exportSome = (deps: DashboardDeps, links: readonly Link[]): Response =>
-  csvResponse(deps, HEAD + linkLines(deps, withDetails(deps, links)))
+const exportSome = (deps: DashboardDeps, links: readonly DetailedLink[]): Response =>
+  csvResponse(deps, HEAD + linkLines(deps, links))
 
 function csvResponse(
   { clock }: DashboardDeps,

@@ -271,7 +271,7 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
     </form>`
 }
 
-/** Downloads what the list shows, with all its pages. */
+/** Downloads or prints what the list shows, with all its pages. */
 function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
   const all = attributes({
     id: 'export',
@@ -279,7 +279,12 @@ function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
     download: true,
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
-  return html`<a ${all}>Export CSV</a>`
+  const print = attributes({
+    id: 'print',
+    href: `/app/print${queryText({ ...table, page: 1 })}`,
+    'hx-swap-oob': isOutOfBand ? 'true' : undefined,
+  })
+  return html`<a ${all}>Export CSV</a> <a ${print}>Print</a>`
 }
 
 function list(table: LinkTable): Html {
@@ -329,6 +334,7 @@ const batchBar = (tags: readonly string[]): Html => html`
     ${batchButton('pause', 'Pause')}
     ${batchButton('resume', 'Resume')}
     ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
+    ${batchButton('print', 'Print')}
     ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
     ${batchButton('delete', 'Delete')}
   </div>`

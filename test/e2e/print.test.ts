@@ -1,0 +1,137 @@
+import { expect } from 'bun:test'
+import { unzipSync } from 'fflate'
+import { testApp } from '../support/app.ts'
+import { decodeQr } from '../support/decode-qr.ts'
+import { makeMember } from '../support/members.ts'
+import { drawPages, findCodes, run, scratch } from '../support/printed.ts'
+import { testWith } from '../support/tools.ts'
+
+/** Sheets of labels, and ZIP files of codes. */
+
+const test = testWith('pdftoppm', 'mutool')
+
+const TITLES = [
+  'Lunch menu',
+  'Speisekarte für Gäste im Garten und auf der großen Terrasse am See',
+  'ラーメン',
+  '<b>"Меню" & дня</b>',
+  'Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen',
+]
+
+/** An account with `count` links that have titles. */
+async function withLinks(count: number) {
+  const app = await testApp()
+  const member = await makeMember(app, 'enterprise@example.com')
+  const codes = Array.from({ length: count }, (_, n) => `MENU${String(n).padStart(5, '0')}`)
+  const lines = codes.map((code, n) =>
+    JSON.stringify({
+      code,
+      url: `https://example.com/${n}`,
+      title: TITLES[n % TITLES.length],
+      tags: n % 2 === 0 ? ['even'] : [],
+    }),
+  )
+  const imported = await app.call('POST', '/api/import', {
+    key: 'enterprise',
+    raw: lines.join('\n'),
+    headers: { 'content-type': 'application/x-ndjson' },
+  })
+  expect(imported.status).toBe(200)
+  const cookie = [...member.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const load = async (path: string) => {
+    const response = await fetch(new URL(`/app/print${path}`, app.url), { headers: { cookie } })
+    return { status: response.status, headers: response.headers, bytes: await response.bytes() }
+  }
+  return { app, member, codes, load, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+}
+
+const textsOf = (codes: readonly string[], ref = '') =>
+  codes.map((code) => `http://hop.test/${code}${ref}`).sort()
+
+const SHEETS = ['a4', 'letter', 'l7160', '3475', '5160', '5163', 'a4&columns=4&rows=8&gap=0']
+
+test.each(SHEETS)('30 labels on %s: each code is whole and is read at 150 dpi', async (sheet) => {
+  await using it = await withLinks(30)
+  using files = scratch()
+  const path = `/labels.pdf?sent=1&title=1&address=1&marks=1&caption=Scan+für+mehr&labels=${sheet}`
+  const { status, bytes } = await it.load(path)
+  expect(status).toBe(200)
+  const pages = await drawPages(bytes, files.dir, 150)
+  const found = []
+  for (const page of pages) found.push(...(await findCodes(page)))
+  expect(found.map(({ text }) => text).sort()).toEqual(textsOf(it.codes))
+})
+
+test('the page to print has the same sheets as the PDF, and says what the PDF lacks', async () => {
+  await using it = await withLinks(25)
+  const { text } = await it.member.get('/app/print?labels=l7160&tag=even')
+  expect(text.match(/<img class="sheet"/g)).toHaveLength(1)
+  expect(text).toContain('Labels for 13 links')
+  expect(text).toContain('in letters that our typeface')
+  const [, src = ''] = /<img class="sheet" src="([^"]+)"/.exec(text) ?? []
+  const page = await it.load(src.replaceAll('&amp;', '&').replace('/app/print', ''))
+  const svg = new TextDecoder().decode(page.bytes)
+  expect(svg).toStartWith('<svg xmlns="http://www.w3.org/2000/svg"')
+  expect(svg).toContain('width="210mm" height="297mm"')
+  // Letters that we cannot draw are left to the browser; markup in titles is text.
+  expect(svg).toContain('>ラーメン</text>')
+  expect(svg).not.toContain('<b>')
+  const chosen = await it.member.get(`/app/print?codes=${it.codes.slice(0, 3).join(',')}`)
+  expect(chosen.text).toContain('Labels for 3 links')
+  expect((await it.load('/page.svg?sheet=9')).status).toBe(404)
+  expect((await it.member.get('/app/print?codes=OTHER999')).status).toBe(404)
+})
+
+const refusals = [
+  { query: 'columns=99', message: 'Columns: Must be a number between 1 and 10' },
+  { query: 'columns=10&rows=20&gap=9', message: 'smaller than 15 mm' },
+  { query: 'margin=x', message: 'Margin (mm): Must be a number between 0 and 50' },
+  { query: 'caption=メニュー', message: 'without &quot;メ&quot;' },
+]
+
+test('bad options are named at their field, and nothing is printed', async () => {
+  await using it = await withLinks(1)
+  for (const { query, message } of refusals) {
+    const { text } = await it.member.get(`/app/print?sent=1&${query}`)
+    expect(text).toContain(message)
+    expect(text).not.toContain('<img class="sheet"')
+    for (const file of ['labels.pdf', 'page.svg', 'codes.zip']) {
+      if (file === 'codes.zip' && !query.startsWith('caption')) continue
+      expect([query, (await it.load(`/${file}?${query}`)).status]).toEqual([query, 400])
+    }
+  }
+})
+
+test('a ZIP has an image for each code, named by address and title, and a list', async () => {
+  await using it = await withLinks(7)
+  for (const format of ['png', 'svg', 'pdf']) {
+    const { status, headers, bytes } = await it.load(`/codes.zip?file=${format}`)
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/zip'])
+    const files = unzipSync(bytes)
+    const names = Object.keys(files)
+    expect(names).toHaveLength(8)
+    expect(names).toContain(`MENU00000-Lunch-menu.${format}`)
+    expect(names).toContain(`MENU00002-ラーメン.${format}`)
+    const list = new TextDecoder().decode(files['codes.csv']).trim().split('\r\n')
+    expect(list).toHaveLength(8)
+    expect(list[0]).toContain('file,short_url,url,title')
+    if (format !== 'png') continue
+    for (const [name, image] of Object.entries(files)) {
+      if (name === 'codes.csv') continue
+      expect((await decodeQr(image)).text).toBe(`http://hop.test/${name.slice(0, 9)}`)
+    }
+  }
+})
+
+test('a PDF is sound for two readers', async () => {
+  await using it = await withLinks(3)
+  using files = scratch()
+  const { bytes } = await it.load('/labels.pdf')
+  await Bun.write(files.path('labels.pdf'), bytes)
+  run('mutool', 'draw', '-q', '-r', '150', '-o', files.path('mupdf.png'), files.path('labels.pdf'))
+  const [drawn = ''] = await drawPages(bytes, files.dir, 150)
+  for (const page of [drawn, files.path('mupdf.png')]) {
+    const texts = (await findCodes(page)).map(({ text }) => text)
+    expect(texts.sort()).toEqual(textsOf(it.codes))
+  }
+})
