@@ -2,7 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
-import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes, visitsByDay } from '../db/schema.ts'
+import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
+import { accounts, apiKeys, recoveryCodes, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
@@ -179,7 +180,7 @@ export class AccountStore extends AccountReads {
 
   /** Deletes the account and all that belongs to it. Its links must be deleted first. */
   remove(id: AccountId): void {
-    for (const table of [apiKeys, qrLogos, qrPresets]) {
+    for (const table of [apiKeys, qrLogos, qrPresets, qrRefs]) {
       this.#orm.delete(table).where(eq(table.accountId, id)).run()
     }
     const ofAccount = and(eq(visitsByDay.scope, 1), eq(visitsByDay.id, id))

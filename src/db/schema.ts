@@ -15,7 +15,7 @@ import {
  */
 
 /** A BLOB. Unlike `blob` of drizzle, it also accepts bytes that another thread has sent. */
-const bytes = customType<{ data: Uint8Array }>({ dataType: () => 'blob' })
+export const bytes = customType<{ data: Uint8Array }>({ dataType: () => 'blob' })
 
 export const accounts = sqliteTable(
   'accounts',
@@ -155,29 +155,6 @@ export const aliases = sqliteTable(
     index('aliases_link').on(table.linkId),
     index('aliases_folded').on(table.folded).where(sql`folded IS NOT NULL`),
   ],
-)
-
-/** The logo in the middle of an account's QR codes. */
-export const qrLogos = sqliteTable('qr_logos', {
-  accountId: integer('account_id').primaryKey(),
-  /** `image/png` or `image/svg+xml`. */
-  type: text({ enum: ['image/png', 'image/svg+xml'] }).notNull(),
-  content: bytes().notNull(),
-  createdAt: integer('created_at').notNull(),
-})
-
-/** Named QR options of an account. */
-export const qrPresets = sqliteTable(
-  'qr_presets',
-  {
-    id: integer().primaryKey({ autoIncrement: true }),
-    accountId: integer('account_id').notNull(),
-    name: text().notNull(),
-    /** The options as the query string of `/api/qr/{code}`. */
-    options: text().notNull(),
-    createdAt: integer('created_at').notNull(),
-  },
-  (table) => [uniqueIndex('qr_presets_name').on(table.accountId, table.name)],
 )
 
 /**

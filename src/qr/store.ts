@@ -13,6 +13,15 @@ interface QrPreset {
   options: QrOptions
 }
 
+/** Sources of scans that an account has. */
+export const REFS_MAX = 50
+
+interface RefCommand {
+  accountId: AccountId
+  ref: string
+  now: number
+}
+
 interface PresetCommand {
   accountId: AccountId
   name: string
@@ -33,7 +42,13 @@ export const qrSettings = subject({
     const presets = db.prepare<{ id: number; name: string; options: string }, [AccountId]>(
       'SELECT id, name, options FROM qr_presets WHERE account_id = ? ORDER BY name',
     )
+    const refs = db.prepare<{ ref: string }, [AccountId]>(
+      'SELECT ref FROM qr_refs WHERE account_id = ?',
+    )
     return {
+      /** The sources that codes of the account were made with. */
+      listRefs: (accountId: AccountId): string[] => refs.all(accountId).map(({ ref }) => ref),
+
       findLogo(accountId: AccountId): StoredLogo | undefined {
         const row = logo.get(accountId)
         return row ? { key: `${accountId} ${Bun.hash(row.content)}`, png: row.content } : undefined
@@ -89,6 +104,26 @@ export const qrSettings = subject({
           if ((countOthers.get(accountId, name)?.n ?? 0) >= PRESETS_MAX) return false
           save.run(accountId, name, options, now)
           return true
+        }
+      },
+    }),
+
+    /** Keeps the newest `REFS_MAX` sources of the account. */
+    addRef: write({
+      since: 1,
+      prepare(db) {
+        const add = db.prepare<never, [AccountId, string, number]>(
+          `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
+           ON CONFLICT DO NOTHING`,
+        )
+        const trim = db.prepare<never, [AccountId, number]>(
+          `DELETE FROM qr_refs WHERE account_id = ?1 AND ref IN (
+             SELECT ref FROM qr_refs WHERE account_id = ?1
+             ORDER BY created_at DESC, ref LIMIT -1 OFFSET ?2)`,
+        )
+        return ({ accountId, ref, now }: RefCommand): void => {
+          add.run(accountId, ref, now)
+          trim.run(accountId, REFS_MAX)
         }
       },
     }),

@@ -69,7 +69,7 @@ export const analyticsPages = signedInPages({
 export async function linkSections(context: PageContext): Promise<{ hits: Html; visitors: Html }> {
   const hits = linkHits(context)
   const chart = await readChart(context, hits)
-  return { hits: hitSection(hits, chart), visitors: visitPanels(context.deps, hits, chart) }
+  return { hits: hitSection(hits, chart), visitors: visitPanels(context, hits, chart) }
 }
 
 /** The element of a link's page whose number is refreshed with its chart. */
@@ -128,7 +128,7 @@ async function analyticsPage(
     main: html`
       ${report.note && html`<p class="hint">${report.note}</p>`}
       ${hitSection(report, chart)}
-      ${visitPanels(deps, report, chart)}
+      ${visitPanels(context, report, chart)}
       ${chart.total > 0 && (await topCard(deps, { account, report, chart }))}`,
   })
 }
@@ -270,17 +270,19 @@ async function readRange(
 
 /** The panels below a chart. */
 function visitPanels(
-  { visitDetails }: DashboardDeps,
+  { deps, user }: PageContext,
   { path, scope = '' }: HitsPage,
   { chosen, range, visits, visitsBefore: before }: HitChart,
 ): Html {
   if (!visits) return html``
-  const { isOn, hasCountries } = visitDetails
+  const { isOn, hasCountries } = deps.visitDetails
+  const refs = deps.data.qrSettings.listRefs(user.account.id)
   const paths = (kind: VisitKind) => {
     const query = `${scope}by=${kind}&${chosen.query}`
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
   }
-  return visitSection({ visits, before, days: daysOf(range.bounds), isOn, hasCountries, paths })
+  const days = daysOf(range.bounds)
+  return visitSection({ visits, before, days, isOn, hasCountries, paths, refs })
 }
 
 /** The UTC days that lie for the most part between the first and the last bound. */

@@ -18,7 +18,7 @@ import {
   qrFields,
   scanWarning,
 } from '../ui/qr-fields.ts'
-import { QR_SETTINGS_PATH } from './qr-settings.ts'
+import { keepRef, QR_SETTINGS_PATH } from './qr-settings.ts'
 
 /** A link's QR code: its options, a preview, downloads. Charged like pages. */
 
@@ -32,6 +32,8 @@ async function qrFile(context: PageContext, format: keyof typeof TYPES) {
   try {
     const options = parsePrintOptions(apiQueryOf({ ...query, format }))
     const bytes = await deps.images.render(link, options, link.accountId, address)
+    // The preview is a picture of the page, and no file that somebody keeps.
+    if (request.headers.get('sec-fetch-dest') !== 'image') await keepRef(deps, link, options)
     const name = `${fileNameOf(address)}.${format}`
     return fileResponse(bytes, { name, type: TYPES[format] })
   } catch (error) {

@@ -1,6 +1,7 @@
+import type { AccountId } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { parsePrintOptions, QrQuery, qrQueryOf } from '../../qr/options.ts'
+import { parsePrintOptions, type QrOptions, QrQuery, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
 import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -49,6 +50,16 @@ export const qrSettingsPages = signedInPages({
     return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
   },
 })
+
+/** Analytics then shows the visits of this source as scans. */
+export async function keepRef(
+  { data, clock }: Pick<DashboardDeps, 'data' | 'clock'>,
+  { accountId }: { accountId: AccountId },
+  { ref }: Pick<QrOptions, 'ref'>,
+): Promise<void> {
+  if (ref === undefined || data.qrSettings.listRefs(accountId).includes(ref)) return
+  await data.qrSettings.addRef({ accountId, ref, now: clock() })
+}
 
 async function saveLogo(context: PageContext): Promise<string> {
   const { deps, user, form } = context
@@ -101,6 +112,7 @@ async function savePreset(context: PageContext): Promise<string> {
   if (!(await data.qrSettings.savePreset(preset))) {
     throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
   }
+  await keepRef(deps, { accountId }, options)
   return `${QR_SETTINGS_PATH}?done=preset`
 }
 

@@ -30,6 +30,8 @@ export interface VisitSection {
   hasCountries: boolean
   /** The page and the file of all values of a panel. Absent on a public page. */
   paths?: (kind: VisitKind) => { all: string; csv: string }
+  /** Sources that codes of the account were made with: their visits are scans. */
+  refs?: readonly string[]
 }
 
 export function visitSection(section: VisitSection): Html {
@@ -47,7 +49,9 @@ export function visitSection(section: VisitSection): Html {
         <h2>Visitors</h2>
         <p class="hint">${knownPart(visits)} By UTC day: ${periodOf(days)}.</p>
       </div>
-      <div class="columns small panels">${VISIT_KINDS.map((kind) => panel(section, kind))}</div>
+      <div class="columns small panels">
+        ${scanPanel(section)}${VISIT_KINDS.map((kind) => panel(section, kind))}
+      </div>
       <p class="hint">Each panel counts by itself. Combinations, such as the browsers of one
         country, are not stored.</p>
     </section>`
@@ -64,6 +68,23 @@ function periodOf({ from, to }: DayRange): string {
   const textOf = (day: number) => longDate(dateOf(day * HOURS_OF_DAY, 'UTC'))
   const [first, last] = [textOf(from), textOf(to - 1)]
   return first === last ? first : `${first} to ${last}`
+}
+
+/** The visits from printed codes. Absent for an account without such codes. */
+function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
+  const scans = visits.values.referrer.filter(({ value }) => refs.includes(value))
+  if (refs.length === 0) return false
+  const hits = scans.reduce((sum, scan) => sum + scan.hits, 0)
+  return html`
+    <section aria-labelledby="panel-scans">
+      <h3 id="panel-scans">Scans</h3>
+      ${
+        hits === 0
+          ? html`<p class="hint">No scans of ${refs.slice(0, ROWS).join(', ')} yet.</p>`
+          : valueTable('referrer', scans.slice(0, ROWS), { visits, before })
+      }
+      <p class="hint">${parts.plural(hits, 'scan')} of codes with a source of their own.</p>
+    </section>`
 }
 
 function panel({ visits, before, hasCountries, paths }: VisitSection, kind: VisitKind): Html {
