@@ -76,6 +76,19 @@ test.each(DAMAGE)('%s: a problem is found after %s', (check, sql) => {
   db.close()
 })
 
+test('more hits than an integer of SQLite can hold are no error', () => {
+  using folder = temporaryFolder()
+  const db = setUp(folder.path)
+  const most = 10 ** 18
+  db.run(`WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 109)
+          INSERT INTO links (id, code, account_id, passcode_hash, created_at)
+          SELECT i, 'HUGE' || i, i, ${HASH}, 0 FROM n`)
+  db.run(`WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 109)
+          INSERT INTO hits (link_id, account_id, count) SELECT i, i, ${most} FROM n`)
+  expect(problems(db).map(({ check }) => check)).not.toContain('hits')
+  db.close()
+})
+
 test('a damaged page is a problem, and the only one told', () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'hopcode.db')

@@ -130,3 +130,13 @@ test('a second file while the first one is checked is refused with the reason', 
     expect.stringContaining('Other imports are running'),
   ])
 })
+
+test('a member uploads as much as the page says: 8 MiB, and no more', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const row = `https://example.com/${'a'.repeat(2028)}\n`
+  const file = `url\n${row.repeat(4090)}`
+  expect(file.length).toBeLessThan(8 * 1024 * 1024)
+  expect((await upload(app, free, file)).status).toBe(303)
+  expect((await upload(app, free, file + row.repeat(80))).status).toBe(413)
+})

@@ -136,6 +136,25 @@ const guarded = [
     fields: {},
     done: '/app/reset/',
   },
+  {
+    name: 'an invitation created',
+    path: `${ACCOUNTS}/invites`,
+    fields: { email: '', plan: 'enterprise' },
+    done: '/app/join/',
+  },
+  {
+    name: 'a plan changed',
+    path: `${ACCOUNTS}/1/plan`,
+    fields: { plan: 'pro' },
+    done: 'done=plan',
+  },
+  // The last owner cannot be disabled.
+  {
+    name: 'an account disabled',
+    path: `${ACCOUNTS}/1/disable`,
+    fields: { links: '1' },
+    done: 'Disable',
+  },
 ]
 test.each(guarded)(
   'ten minutes after the password was entered, it is asked for again before $name',

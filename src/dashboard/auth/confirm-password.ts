@@ -70,8 +70,8 @@ export async function withPassword(
   return run()
 }
 
-/** Characters of a field that is sent again. */
-const FIELD_LENGTH_MAX = 100
+/** Characters of a field that is sent again: those of an e-mail address. */
+const FIELD_LENGTH_MAX = 254
 
 function passwordPage(context: PageContext, { label, fields = [] }: PasswordAction): Response {
   const { user, form, request, refusal } = context

@@ -243,6 +243,8 @@ async function readGuardedForm(
 
 /** Parsing a form needs several times its size in memory. */
 const BULK_FORM_BYTES_MAX = 8 * 1024 * 1024
+/** A file of 8 MiB with the form around it. */
+const FILE_FORM_BYTES_MAX = BULK_FORM_BYTES_MAX + SMALL_BODY_MAX
 
 function formBytesMax(
   { plans }: DashboardDeps,
@@ -250,7 +252,7 @@ function formBytesMax(
   bulk: boolean | 'file',
 ): number {
   if (!bulk) return SMALL_BODY_MAX
-  if (bulk === 'file' && isOwner) return LARGE_BODY_MAX
+  if (bulk === 'file') return isOwner ? LARGE_BODY_MAX : FILE_FORM_BYTES_MAX
   return Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
 }
 

@@ -27,7 +27,11 @@ export const serviceAccountsPages = signedInPages(
     'GET /app/service/accounts': accountsPage,
     'POST /app/service/accounts/invites': (context) => {
       const plan = requirePlan(context.form)
-      return formAction(accountsPage, () => invite(context, plan))(context)
+      return withPassword(
+        context,
+        { label: 'Create the invitation', fields: ['email', 'plan'] },
+        () => Promise.resolve(formAction(accountsPage, () => invite(context, plan))(context)),
+      )
     },
     'POST /app/service/accounts/invites/end': async (context) => {
       const id = Number(context.form.text('invite'))
@@ -37,12 +41,14 @@ export const serviceAccountsPages = signedInPages(
       return seeOther(`${PATH}?done=withdrawn`)
     },
     'GET /app/service/accounts/:id': accountPage,
-    'POST /app/service/accounts/:id/plan': async (context) => {
+    'POST /app/service/accounts/:id/plan': (context) => {
       const account = accountOf(context)
       const plan = requirePlan(context.form)
-      await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
-      log(context, 'account.plan_changed', { account, plan })
-      return seeOther(`${pathOf(account)}?done=plan`)
+      return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
+        await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
+        log(context, 'account.plan_changed', { account, plan })
+        return seeOther(`${pathOf(account)}?done=plan`)
+      })
     },
     'POST /app/service/accounts/:id/reset': (context) => {
       const { deps } = context
@@ -57,16 +63,17 @@ export const serviceAccountsPages = signedInPages(
       })
     },
     'GET /app/service/accounts/:id/disable': disablePage,
-    'POST /app/service/accounts/:id/disable': async (context) => {
+    'POST /app/service/accounts/:id/disable': (context) => {
       const { data, clock } = context.deps
       const account = accountOf(context)
       const links = context.form.text('links') === '1'
-      const command = { accountId: account.id, links, now: clock() }
-      if (!(await data.accounts.disable(command))) {
-        return disablePage(context)
-      }
-      log(context, 'account.disabled', { account })
-      return seeOther(`${pathOf(account)}?done=disabled`)
+      const action = { label: 'Disable the account', fields: ['links'] }
+      return withPassword(context, action, async () => {
+        const command = { accountId: account.id, links, now: clock() }
+        if (!(await data.accounts.disable(command))) return disablePage(context)
+        log(context, 'account.disabled', { account })
+        return seeOther(`${pathOf(account)}?done=disabled`)
+      })
     },
     'POST /app/service/accounts/:id/enable': async (context) => {
       const account = accountOf(context)
