@@ -99,11 +99,8 @@ test(`${COUNT} codes in PNG, SVG and PDF are read by two decoders, also after a 
     await expectRead(path('mupdf.png'), text, `mupdf ${n}`)
 
     // 2 cm at 300 dpi, out of focus, held at an angle, and sent as a JPEG of low quality.
-    run(
-      ...['convert', path('poppler.png'), '-bordercolor', 'white', '-border', '30'],
-      ...['-blur', '0x1', '-background', 'white', '-rotate', '7', '-quality', '40'],
-      path('print.jpg'),
-    )
+    const print = '-bordercolor white -border 30 -blur 0x1 -background white -rotate 7 -quality 40'
+    run('convert', path('poppler.png'), ...print.split(' '), path('print.jpg'))
     run('convert', path('print.jpg'), path('print.png'))
     await expectRead(path('print.png'), text, `print ${n}`)
   }
