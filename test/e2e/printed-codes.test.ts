@@ -66,7 +66,7 @@ async function expectRead(file: string, text: string, what: string): Promise<voi
 /** Widths of 20 mm are right to 0.1 mm. */
 const expectWidth = (mm: number) => expect(Math.abs(mm - 20)).toBeLessThan(0.1)
 
-test(`${COUNT} codes in PNG, SVG and PDF are read by two decoders, also after a simulated print`, async () => {
+test(`${COUNT} codes are read by two decoders, drawn by five programs and printed`, async () => {
   using files = scratch()
   const { path, dir } = files
   for (let n = 0; n < COUNT; n++) {
