@@ -13,13 +13,19 @@ import { BASE_URL, hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts
 import { emptyWorkspace } from '../lib/workspace.ts'
 
 const CODES = 5
-const SIZES = [512, 2048]
+const VARIANTS: readonly Variant[] = [
+  { name: '512 px', size: 512 },
+  { name: '2048 px', size: 2048 },
+  { name: '512 px with caption', size: 512, caption: '1' },
+]
 const CONNECTIONS = 4
 
 interface Variant {
   name: string
   /** Pixels of the images. */
   size: number
+  /** As in the query. */
+  caption?: string | undefined
 }
 
 interface Setup {
@@ -43,13 +49,18 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const links = await makeLinks(launch, apiKey)
   const setup = { launch, links, images: new Map<string, Buffer>() }
   const plan: Plan<Variant> = {
-    variants: SIZES.map((size) => ({ name: `${size} px`, size })),
+    variants: VARIANTS,
     measure: (variant) => measureRound(variant, setup, options),
     settings: { imageConnections: CONNECTIONS, codes: CODES },
     metrics: CLOSED_METRICS,
     figures: {
       'QR images/s of 512 px': main(value('512 px', 'requestsPerSecond', ' /s')),
       'QR images/s of 2048 px': value('2048 px', 'requestsPerSecond', ' /s'),
+      'QR images/s of 512 px with a caption': value(
+        '512 px with caption',
+        'requestsPerSecond',
+        ' /s',
+      ),
     },
     notes: [
       `Closed loop: GET /api/qr/<code>?size=<px> of ${CODES} codes on ${CONNECTIONS} connections.`,
@@ -69,16 +80,16 @@ async function makeLinks(launch: Launch, apiKey: string): Promise<Link[]> {
 }
 
 async function measureRound(
-  { size }: Variant,
+  variant: Variant,
   { launch, links, images }: Setup,
   { seconds, warmUp }: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
-  const targets = await drawEach(server, links, size, images)
+  const targets = await drawEach(server, links, variant, images)
   const load = { targets, connections: CONNECTIONS }
   await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
   const { figures } = await measureClosed(server, { ...load, seconds })
-  await drawEach(server, links, size, images)
+  await drawEach(server, links, variant, images)
   await server.stop()
   return { figures }
 }
@@ -90,12 +101,12 @@ async function measureRound(
 async function drawEach(
   server: Server,
   links: readonly Link[],
-  size: number,
+  { size, caption }: Variant,
   images: Map<string, Buffer>,
 ): Promise<Target[]> {
   const targets: Target[] = []
   for (const { code } of links) {
-    const path = `/api/qr/${code}?size=${size}`
+    const path = `/api/qr/${code}?size=${size}${caption ? `&caption=${caption}` : ''}`
     const answer = await fetch(server.origin + path)
     const image = Buffer.from(await answer.arrayBuffer())
     const type = answer.headers.get('content-type')
@@ -104,16 +115,21 @@ async function drawEach(
     }
     const known = images.get(path)
     if (known && !known.equals(image)) throw new Error(`${path} is another image than before`)
-    if (!known) requireCode(image, size, `${BASE_URL}/${code}`)
+    if (!known) requireCode(image, { size, caption }, `${BASE_URL}/${code}`)
     images.set(path, image)
     targets.push({ path, status: 200, bodyBytes: image.length })
   }
   return targets
 }
 
-function requireCode(image: Buffer, size: number, shortUrl: string): void {
+function requireCode(
+  image: Buffer,
+  { size, caption }: Omit<Variant, 'name'>,
+  shortUrl: string,
+): void {
   const { width, height, data } = PNG.sync.read(image)
-  if (width !== size || height !== size) throw new Error(`an image is ${width} by ${height} px`)
+  if (width !== size || height > size !== (caption !== undefined))
+    throw new Error(`an image is ${width} by ${height} px`)
   const text = jsQR(new Uint8ClampedArray(data), width, height)?.data
   if (text !== shortUrl) throw new Error(`an image leads to ${text}, not to ${shortUrl}`)
 }

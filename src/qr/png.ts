@@ -4,6 +4,7 @@
  */
 
 import { crc32, deflateSync } from 'node:zlib'
+import { LRUCache } from 'lru-cache'
 import { CAPTION_GAP_MODULES, layOutCaption } from './caption.ts'
 import { type Bitmap, blend, fitInto, logoSpan } from './logo.ts'
 import { checkColor, type QrOptions } from './options.ts'
@@ -77,9 +78,20 @@ export function encodePng(matrix: QrMatrix, options: PngOptions): Uint8Array<Arr
   return png(colored, transparent ? RGBA : RGB, ...physical)
 }
 
+/** Drawn captions: many codes have the same one. An entry larger than this is not kept. */
+const captions = new LRUCache<string, Shades>({
+  maxSize: 4 * 1024 * 1024,
+  sizeCalculation: ({ data }) => data.length + 1,
+})
+
 function drawCaption(text: string, width: number): Shades {
+  const key = `${width} ${text}`
+  const known = captions.get(key)
+  if (known) return known
   const { outlineAt, height } = layOutCaption(text, width)
-  return fillOutline(outlineAt(0, 0), width, Math.ceil(height))
+  const drawn = fillOutline(outlineAt(0, 0), width, Math.ceil(height))
+  captions.set(key, drawn)
+  return drawn
 }
 
 /** The size on paper, in pixels per metre, for `mm`. */
