@@ -5,6 +5,8 @@ const detailed = (status: number, message: (detail: string) => string) => ({ sta
 /** Shortens a client's text, which may be much longer than a code. */
 const shorten = (code: string) => (code.length > 100 ? `${code.slice(0, 100)}…` : code)
 
+const URL_BLOCKED = 'Destination URL is not allowed (host on abuse blocklist)'
+
 export const REFUSALS = {
   invalid_url: fixed(400, 'Invalid URL: must start with http:// or https://'),
   invalid_code: fixed(400, 'Invalid code: must be 6-20 alphanumeric characters'),
@@ -34,7 +36,9 @@ export const REFUSALS = {
     415,
     'Unsupported content encoding: send the request body uncompressed',
   ),
-  url_blocked: fixed(422, 'Destination URL is not allowed (host on abuse blocklist)'),
+  url_blocked: fixed(422, URL_BLOCKED),
+  /** A URL of this service itself. The API words it as it does a host on a list. */
+  own_host: fixed(422, URL_BLOCKED),
   rate_limited: detailed(429, (seconds) => `Rate limit exceeded. Retry in ${seconds} seconds.`),
   too_many_attempts: detailed(
     429,

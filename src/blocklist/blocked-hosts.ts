@@ -31,16 +31,19 @@ export class BlockedHosts {
    * Whether the host of a URL, or a domain above it, is blocked. `href` and `host` are those of a
    * `URL`.
    */
-  isBlocked({ href, host: hostAndPort }: Pick<URL, 'href' | 'host'>): boolean {
-    const port = /:(\d+)$/.exec(hostAndPort)?.[1] ?? ''
-    const hostname = port === '' ? hostAndPort : hostAndPort.slice(0, -port.length - 1)
-    const host = canonicalHost(hostname)
-    const protocol = href.slice(0, href.indexOf(':') + 1)
-    const { ownAddress, stored } = this.#sources
-    if (this.#isOurs(host) || ownAddress.isOwn(host, { port, protocol })) return true
+  isBlocked(url: Pick<URL, 'href' | 'host'>): boolean {
+    const { host } = splitHost(url)
+    if (this.isOwn(url)) return true
     // An exemption of a file is no exemption from the owner's own decision.
-    if (stored.cover(host)) return true
+    if (this.#sources.stored.cover(host)) return true
     return this.#lists.some(({ blocked, exempt }) => covers(blocked, host) && !covers(exempt, host))
+  }
+
+  /** Whether the URL is one of this service itself: a link to it could loop. */
+  isOwn(url: Pick<URL, 'href' | 'host'>): boolean {
+    const { host, port } = splitHost(url)
+    const protocol = url.href.slice(0, url.href.indexOf(':') + 1)
+    return this.#isOurs(host) || this.#sources.ownAddress.isOwn(host, { port, protocol })
   }
 
   /**
@@ -51,4 +54,10 @@ export class BlockedHosts {
     if (this.#ownHosts.has(host)) return true
     return host.endsWith('.localhost') && this.#ownHosts.has('localhost')
   }
+}
+
+function splitHost({ host: hostAndPort }: Pick<URL, 'host'>): { host: string; port: string } {
+  const port = /:(\d+)$/.exec(hostAndPort)?.[1] ?? ''
+  const hostname = port === '' ? hostAndPort : hostAndPort.slice(0, -port.length - 1)
+  return { host: canonicalHost(hostname), port }
 }

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { AppError } from '../errors.ts'
 import { type Clock, SECOND, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, Thread } from '../lib/thread.ts'
@@ -89,6 +90,19 @@ export class Blocklist {
 
   isBlocked(url: Pick<URL, 'href' | 'host'>): boolean {
     return this.#blocked.isBlocked(url)
+  }
+
+  /** Whether the URL is one of this service itself. */
+  isOwn(url: Pick<URL, 'href' | 'host'>): boolean {
+    return this.#blocked.isOwn(url)
+  }
+
+  /** The error with which a new destination is refused, if it is. */
+  refusalOf(url: Pick<URL, 'href' | 'host'>): AppError | undefined {
+    if (!this.isBlocked(url)) return undefined
+    if (!this.isOwn(url)) return new AppError('url_blocked')
+    this.#options.log.info('destination.own_host', { host: url.host })
+    return new AppError('own_host')
   }
 
   /** The active lists, for the blocked hosts of other threads. */

@@ -45,7 +45,7 @@ interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   series: HitSeries
   visitDetails: VisitDetails
   top: TopLinks
-  blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
+  blocklist: Pick<Blocklist, 'isBlocked' | 'isOwn' | 'refusalOf' | 'state'>
   log: Log
 }
 

@@ -112,9 +112,17 @@ export async function atField<Result>(
     return await check()
   } catch (error) {
     if (!isFormError(error) || isTemporary(error)) throw error
-    throw refuseAt(name, error.message)
+    throw refuseAt(name, wordingOf(error))
   }
 }
+
+/** The message of an error for a person. */
+export const wordingOf = ({ code, message }: AppError): string =>
+  code === 'own_host' ? OWN_HOST : message
+
+const OWN_HOST =
+  'Destination URL is not allowed: it is an address of this service itself, and a link to it could ' +
+  'redirect in a circle'
 
 /** No field is wrong: the same form will be accepted later. */
 export const isTemporary = ({ code }: AppError): boolean =>

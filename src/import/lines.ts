@@ -171,8 +171,9 @@ function checkRow(
   if (paths.length > 0 && !mayAdd) {
     return refused('not_allowed', REFUSALS.alias_not_allowed.message())
   }
-  if ([url, properties.expired_url].some((one) => one && blocklist.isBlocked(one))) {
-    return refused('blocked', REFUSALS.url_blocked.message())
+  for (const one of [url, properties.expired_url]) {
+    const refusal = one && blocklist.refusalOf(one)
+    if (refusal) return refused('blocked', refusal.message)
   }
   const { starts_at = null, expires_at = null } = properties
   return startsAfterExpiry({ starts_at, expires_at }) ? refused('bad_row', BAD_TIMES) : row

@@ -3,6 +3,7 @@ import type { Log } from './log.ts'
 
 /** Events that clients can cause without limit, and the maximum lines per minute of each. */
 const LINES_PER_MINUTE: Readonly<Record<string, number>> = {
+  'destination.own_host': 30,
   'session.refused': 30,
   'throttle.engaged': 30,
   'request.failed': 100,
@@ -46,7 +47,7 @@ export function limitLines(log: Log, monotonic: MonotonicClock): LimitedLog {
 
   return {
     debug: log.debug,
-    info: log.info,
+    info: limited(log.info),
     warn: limited(log.warn),
     error: limited(log.error),
     close() {

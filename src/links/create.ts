@@ -20,10 +20,10 @@ import { type AliasRules, patchPaths } from './aliases.ts'
 import {
   type CreatedLink,
   type NewLink,
+  type NewUrlFilter,
   newPasscode,
   type ParsedUrl,
   type PublicUrls,
-  type UrlFilter,
 } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import { quotaError } from './quota.ts'
@@ -36,7 +36,7 @@ import type { LinkWriter } from './writer.ts'
 export interface WriteDeps {
   links: LinkWriter
   addresses: PublicUrls
-  blocklist: UrlFilter
+  blocklist: NewUrlFilter
   hasher: SecretHasher
   plans: Readonly<Record<Plan, PlanLimits>>
   clock: Clock
@@ -57,7 +57,7 @@ export interface NewLinkFields extends LinkChange {
 
 /**
  * Gives a URL a code, or finds the one that the account has for it, which keeps its properties.
- * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked`, then `quota_exceeded`.
+ * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked` or `own_host`, then `quota_exceeded`.
  */
 export async function shorten(
   deps: CreateDeps,
@@ -69,7 +69,8 @@ export async function shorten(
     const { link, passcode } = await createLink(deps, owner, { url, fields })
     return createdView(deps.addresses, link, passcode)
   }
-  if (deps.blocklist.isBlocked(url)) throw new AppError('url_blocked')
+  const refusal = deps.blocklist.refusalOf(url)
+  if (refusal) throw refusal
   const [view] = await createLinks(deps, owner, [url])
   assert(view, 'one URL has one result')
   if (view instanceof AppError) throw view
@@ -114,10 +115,11 @@ async function createLink(
     throw new AppError('invalid_value', BAD_ALIAS_OWNER)
   }
   aliasRules.requireAllowed(owner.id, paths)
-  if ([url, expired].some((one) => one && blocklist.isBlocked(one))) {
+  const refusal = (url && blocklist.refusalOf(url)) ?? (expired && blocklist.refusalOf(expired))
+  if (refusal) {
     // A code in use is reported before a blocked URL.
     if (code && reads.findByCode(code)) throw new AppError('code_in_use', code)
-    throw new AppError('url_blocked')
+    throw refusal
   }
   const passcode = newPasscode(random)
   const link = await links.createLink({
@@ -186,7 +188,7 @@ export function checkUrl(
 ): ParsedUrl | AppError {
   const { success, data, error } = Url.safeParse(text)
   if (!success) return new AppError('invalid_value', error.issues[0]?.message)
-  return blocklist.isBlocked(data) ? new AppError('url_blocked') : data
+  return blocklist.refusalOf(data) ?? data
 }
 
 function failedItem(url: unknown, { message }: AppError): BulkItemView {

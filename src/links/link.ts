@@ -1,5 +1,6 @@
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import type { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
@@ -93,6 +94,11 @@ export interface ParsedUrl {
 /** Decides whether a URL is refused as a destination. */
 export interface UrlFilter {
   isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean
+}
+
+/** The error with which a new destination is refused, if it is: `url_blocked` or `own_host`. */
+export interface NewUrlFilter {
+  refusalOf(url: Pick<ParsedUrl, 'href' | 'host'>): AppError | undefined
 }
 
 /** A URL that has passed `Url`, for example a stored one. Throws TypeError for any other text. */

@@ -132,7 +132,8 @@ function patchLinks(
   owner: Account,
   { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
 ): Promise<number> {
-  if (expired && blocklist.isBlocked(expired)) throw new AppError('url_blocked')
+  const refusal = expired && blocklist.refusalOf(expired)
+  if (refusal) throw refusal
   return links.patchLinks({
     ids,
     patch: { ...patch, ...(expired !== undefined && { expired_url: expired?.text ?? null }) },

@@ -88,7 +88,8 @@ async function setUrl(
   owner: Account,
   { id, url }: { id: number; url: ParsedUrl },
 ): Promise<Link | undefined> {
-  if (blocklist.isBlocked(url)) throw new AppError('url_blocked')
+  const refusal = blocklist.refusalOf(url)
+  if (refusal) throw refusal
   return links.changeUrl({
     id,
     url: url.text,

@@ -1,6 +1,9 @@
 /* The list of links by keyboard and with fewer clicks. Everything works without this script. */
 ;(() => {
   const byId = (id) => document.getElementById(id)
+  document.body.insertAdjacentHTML('beforeend', byId('dialogs')?.textContent ?? '')
+  for (const part of document.querySelectorAll('dialog [hidden]')) part.hidden = false
+
   const rows = () => [...document.querySelectorAll('.links tbody tr')]
   const linkOf = (row) => row?.querySelector('.name a')
   const currentRow = () => document.activeElement.closest('.links tbody tr')

@@ -8,7 +8,7 @@ import type { BulkItemView } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { fileResponse, isTemporary, refuseAt } from '../responses.ts'
+import { fileResponse, isTemporary, refuseAt, wordingOf } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
@@ -90,10 +90,10 @@ async function shortenLines(
   let next = 0
   const viewOf = ({ text, problem }: UrlLine): BulkItemView => {
     const view = problem === undefined ? views?.[next++] : undefined
-    if (view) return view
+    if (view?.ok) return view
     const checked = checkUrl(deps, withScheme(text))
-    const reason = checked instanceof AppError ? checked.message : ''
-    return { ok: false, url: text, error: problem ?? reason }
+    const reason = checked instanceof AppError ? wordingOf(checked) : view?.error
+    return { ok: false, url: text, error: problem ?? reason ?? '' }
   }
   return lines.map((line, at) => ({
     id: `result-${at}`,

@@ -17,7 +17,7 @@ import {
 import { BAD_TIMES, PropertiesBody } from '../../links/schema.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
 import type { PageContext } from '../auth/guard.ts'
-import { FormRefusal, refuseAt } from '../responses.ts'
+import { FormRefusal, refuseAt, wordingOf } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
@@ -119,7 +119,7 @@ export async function saveProperties(context: PageContext, link: Link): Promise<
     await changeProperties(deps, user.account, [link.code], change)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    if (error.code === 'url_blocked') throw refuseAt('expired_url', error.message)
+    if (/^(url_blocked|own_host)$/.test(error.code)) throw refuseAt('expired_url', wordingOf(error))
     if (error.message !== BAD_TIMES) throw error
     throw refuseAt(change.expires_at === undefined ? 'starts_at' : 'expires_at', BAD_ORDER)
   }

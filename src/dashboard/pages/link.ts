@@ -140,13 +140,18 @@ function deletionNotice(
 const isBlocked = ({ blocklist }: DashboardDeps, url: string | null): boolean =>
   url !== null && blocklist.isBlocked(new URL(url))
 
+const whyBlocked = ({ blocklist }: DashboardDeps, url: string | null): string =>
+  url !== null && blocklist.isOwn(new URL(url))
+    ? 'its destination is an address of this service itself'
+    : 'the host of its destination is on the abuse blocklist'
+
 /** Why the link answers 410, if it does. */
 function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Html | false {
   if (disabled === undefined && !isBlocked(deps, link.url)) return false
   const reason =
     disabled === undefined
-      ? html`<strong>This link does not redirect:</strong> the host of its destination is on the
-          abuse blocklist. Its visitors get “Link disabled”.`
+      ? html`<strong>This link does not redirect:</strong> ${whyBlocked(deps, link.url)}. Its visitors
+          get “Link disabled”.`
       : html`<strong>The operator of this service has disabled this link.</strong> Its visitors get
           “Link disabled”. The reason: ${disabled}`
   return parts.notice('bad', html`<p>${reason}</p>`)

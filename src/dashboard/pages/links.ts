@@ -10,7 +10,15 @@ import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { atField, errorOptions, htmlResponse, isFormError, refuse, refuseAt } from '../responses.ts'
+import {
+  atField,
+  errorOptions,
+  htmlResponse,
+  isFormError,
+  refuse,
+  refuseAt,
+  wordingOf,
+} from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { icon, iconSymbols } from '../ui/icons.ts'
@@ -78,7 +86,7 @@ async function claimFor({ deps, user: { account }, form }: PageContext): Promise
   if (!parsed) throw refuseAt('code', `Use ${CODE_RULE}.`)
   const typed = form.text('url')
   const checked = typed === '' ? undefined : checkUrl(deps, withScheme(typed))
-  if (checked instanceof AppError) throw refuseAt('url', checked.message)
+  if (checked instanceof AppError) throw refuseAt('url', wordingOf(checked))
   const reserved = await atField('code', () => reserve(deps, account, parsed))
   const { code } = reserved
   try {
@@ -273,7 +281,10 @@ function doneToast({ user, query }: PageContext): Html | false {
   return message([text, undoForm])
 }
 
-/** Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. */
+/**
+ * Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. They are the
+ * text of an element for the script, because text browsers show closed dialogs like all other parts.
+ */
 
 const SHORTCUTS = [
   ['/', 'Search; also Ctrl+K'],
@@ -288,7 +299,7 @@ const SHORTCUTS = [
   ['?', 'Show these shortcuts'],
 ] as const
 
-const listDialogs = (): Html => html`
+const listDialogs = (): Html => html`<script type="text/html" id="dialogs">
   <dialog id="qr-dialog" class="dialog" aria-labelledby="qr-title">
     <h2 id="qr-title" class="code"></h2>
     <img class="qr" alt="" width="240" height="240">
@@ -303,4 +314,4 @@ const listDialogs = (): Html => html`
     ${parts.facts(SHORTCUTS.map(([key, action]) => [html`<kbd>${key}</kbd>`, action]))}
     <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
     ${closeButton()}
-  </dialog>`
+  </dialog></script>`

@@ -152,7 +152,9 @@ function stateOf(
   if (account?.linksDisabledAt) return html`<strong>disabled</strong> with its account`
   if (url === null) return 'reserved'
   if (blocklist.isBlocked(new URL(url)))
-    return html`<strong>stopped</strong>: its host is on the blocklist`
+    return blocklist.isOwn(new URL(url))
+      ? html`<strong>stopped</strong>: it leads to this service itself`
+      : html`<strong>stopped</strong>: its host is on the blocklist`
   return 'active'
 }
 
