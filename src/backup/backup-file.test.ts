@@ -38,7 +38,8 @@ test('a small file that expands to many bytes is refused at the size that its he
     using folder = temporaryFolder()
     const bomb = pack(database(folder.path, 200 * MIB))
     await expect(unpack(folder.path, bomb)).rejects.toThrow('is damaged')
-    expect(statSync(join(folder.path, 'out.db')).size).toBeLessThan(MIB)
+    const out = join(folder.path, 'out.db')
+    expect(existsSync(out) ? statSync(out).size : 0).toBeLessThan(MIB)
   }
 })
 

@@ -121,8 +121,8 @@ export const wordingOf = ({ code, message }: AppError): string =>
   code === 'own_host' ? OWN_HOST : message
 
 const OWN_HOST =
-  'Destination URL is not allowed: it is an address of this service itself, and a link to it could ' +
-  'redirect in a circle'
+  'Destination URL is not allowed: it is an address of this service itself, and a link to it ' +
+  'could redirect in a circle'
 
 /** No field is wrong: the same form will be accepted later. */
 export const isTemporary = ({ code }: AppError): boolean =>

@@ -57,7 +57,8 @@ export interface NewLinkFields extends LinkChange {
 
 /**
  * Gives a URL a code, or finds the one that the account has for it, which keeps its properties.
- * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked` or `own_host`, then `quota_exceeded`.
+ * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked` or `own_host`, then
+ * `quota_exceeded`.
  */
 export async function shorten(
   deps: CreateDeps,

@@ -3,6 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { makeMember } from '../support/members.ts'
 
 /** The spec's row "422 destination host on the abuse blocklist", and design 4.14. */
 
@@ -68,6 +69,29 @@ test('a link to the address on which the service listens is refused: it would lo
   const json = { code, passcode, url: `${app.url}/LOOP0001` }
   expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(422)
   expect((await shorten(app, 'http://127.0.0.1:9/other')).status).toBe(201)
+})
+
+test('a URL of the service itself is refused in words that say so, and the log says it', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  const { code } = await app.shorten('https://example.com/', 'enterprise')
+  for (const form of [{}, { code: 'OWNHOST1' }]) {
+    const { status, text } = await ann.post('/app/links', {
+      ...form,
+      url: `http://hop.test/${code}`,
+    })
+    expect([status, text]).toEqual([422, expect.stringContaining('an address of this service')])
+    expect(text).not.toContain('blocklist')
+  }
+  expect((await app.call('GET', '/api/lookup/OWNHOST1')).status).toBe(404)
+  const urls = `http://hop.test/${code}\nhttps://example.com/other`
+  const { text } = await ann.post('/app/links/bulk', { urls })
+  expect(text).toContain('an address of this service')
+  expect(text).not.toContain('blocklist')
+  const hosts = app.log
+    .map((line) => JSON.parse(line))
+    .filter(({ event }) => event === 'destination.own_host')
+  expect(hosts[0]).toMatchObject({ level: 'info', host: 'hop.test' })
 })
 
 /** In one step: a reader sees the old file or the new one. */

@@ -47,36 +47,6 @@ test('a URL that is shortened gives its short URL, its QR code and its passcode,
   expect([made.location, ...made.setCookies].join()).not.toContain(passcode)
 })
 
-test('a text browser, which shows all elements, does not show the dialogs that a script opens', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, 'ann@example.com')
-  await ann.post(LINKS, { url: 'https://example.com/' })
-  const { text } = await ann.get(LINKS)
-  expect(text).toContain('Download PNG')
-  const shown = new HTMLRewriter().on('script', { element: (script) => void script.remove() })
-  expect(shown.transform(text)).not.toMatch(/Download PNG|Keyboard shortcuts|<dialog/)
-})
-
-test('a URL of the service itself is refused in words that say so, and the log says it', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, 'ann@example.com')
-  const { code } = await app.shorten('https://example.com/', 'enterprise')
-  for (const form of [{}, { code: 'OWNHOST1' }]) {
-    const { status, text } = await ann.post(LINKS, { ...form, url: `http://hop.test/${code}` })
-    expect([status, text]).toEqual([422, expect.stringContaining('an address of this service')])
-    expect(text).not.toContain('blocklist')
-  }
-  expect((await app.call('GET', '/api/lookup/OWNHOST1')).status).toBe(404)
-  const urls = `http://hop.test/${code}\nhttps://example.com/other`
-  const { text } = await ann.post(`${LINKS}/bulk`, { urls })
-  expect(text).toContain('an address of this service')
-  expect(text).not.toContain('blocklist')
-  const hosts = app.log
-    .map((line) => JSON.parse(line))
-    .filter(({ event }) => event === 'destination.own_host')
-  expect(hosts[0]).toMatchObject({ level: 'info', host: 'hop.test' })
-})
-
 test('a URL that the account has already gives the same code, says so, and shows no passcode', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')

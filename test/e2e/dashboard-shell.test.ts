@@ -124,3 +124,13 @@ test.each(['/app/nothing', '/app/links/NOSUCH26', '/app/service/nothing'])(
     expect(anonymous.text).not.toContain('owner@example.com')
   },
 )
+
+test('a text browser, which shows all elements, does not show the dialogs that a script opens', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  await ann.post('/app/links', { url: 'https://example.com/' })
+  const { text } = await ann.get('/app/links')
+  expect(text).toContain('Download PNG')
+  const shown = new HTMLRewriter().on('script', { element: (script) => void script.remove() })
+  expect(shown.transform(text)).not.toMatch(/Download PNG|Keyboard shortcuts|<dialog/)
+})

@@ -150,8 +150,8 @@ function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Htm
   if (disabled === undefined && !isBlocked(deps, link.url)) return false
   const reason =
     disabled === undefined
-      ? html`<strong>This link does not redirect:</strong> ${whyBlocked(deps, link.url)}. Its visitors
-          get “Link disabled”.`
+      ? html`<strong>This link does not redirect:</strong> ${whyBlocked(deps, link.url)}. Its
+          visitors get “Link disabled”.`
       : html`<strong>The operator of this service has disabled this link.</strong> Its visitors get
           “Link disabled”. The reason: ${disabled}`
   return parts.notice('bad', html`<p>${reason}</p>`)

@@ -282,8 +282,8 @@ function doneToast({ user, query }: PageContext): Html | false {
 }
 
 /**
- * Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. They are the
- * text of an element for the script, because text browsers show closed dialogs like all other parts.
+ * Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. They are
+ * text for the script, because text browsers show closed dialogs like all other elements.
  */
 
 const SHORTCUTS = [
