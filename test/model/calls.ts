@@ -339,13 +339,14 @@ const listQuery = fc
     const part = typeof search === 'number' ? scene.prefix.toLowerCase().slice(search) : search
     return { ...query, search: part }
   })
-const color = mostly(['#000', '#1a2e4f', 'fFf'], ['12345', 'red', '#gggggg', ''])
+/** Colors that readers can tell apart: src/qr/options.test.ts has others. */
+const colors = (good: string[]) => mostly(good, ['12345', 'red', '#gggggg', ''])
 const qrQuery = fc
   .record({
     format: mostly(['png', 'svg'], ['gif', '']),
     size: mostly(['64', '65', '300'], ['63', '2049', 'x', '64.5', '', '-64', '1e2']),
-    dark: color,
-    light: color,
+    dark: colors(['#000', '#1a2e4f', '2Ab']),
+    light: colors(['#fff', '#fdf6e3', 'fFf']),
   })
   .map((query) => (): Query => query)
 

@@ -103,6 +103,7 @@ function fieldValue({ kind }: SettableProperty, text: string, zone: string): unk
 /** The API's messages name fields by their JSON names. */
 function messageOf({ kind }: SettableProperty, problem: string, zone: string): string {
   if (kind === 'count') return `Enter a whole number from 1 to ${parts.count(MAX_HITS_MAX)}.`
+  if (kind === 'url') return problem.replace('Invalid expired_url', 'Invalid URL')
   return kind === 'time' ? `Enter a date and a time that exists in ${zoneName(zone)}.` : problem
 }
 
