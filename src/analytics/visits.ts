@@ -39,6 +39,12 @@ export interface Visits {
 const LINKS_AT_ONCE = 10
 /** Reads that wait. */
 const READS_MAX = 512
+/**
+ * 400 days of an account with the most values take about 80 slices. Further slices wait, and leave
+ * most of the time of two threads to others: the reader thread, and the control thread, which adds
+ * the sums of the slices.
+ */
+const SLICES = { burst: 100, everyMs: 20 }
 
 interface VisitDetailsOptions {
   /** Whether details are recorded now. */
@@ -54,6 +60,7 @@ export class VisitDetails {
   readonly #options: VisitDetailsOptions
   /** One slice of one read at a time, those of each reader in turn. */
   readonly #reads = new FairQueue({
+    ...SLICES,
     places: READS_MAX,
     full: () => new AppError('overloaded', '', retryAfter(5)),
   })
