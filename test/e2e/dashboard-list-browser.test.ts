@@ -102,7 +102,7 @@ test('ten rows fit a laptop and eight a phone, the first is near the top, and a 
   const sizes = [
     { width: 1280, height: 800, rowsMin: 10, topMax: 240 },
     { width: 390, height: 844, rowsMin: 8, topMax: 280 },
-    { width: 320, height: 640, rowsMin: 3, topMax: 320 },
+    { width: 320, height: 640, rowsMin: 3, topMax: 340 },
   ]
   for (const { rowsMin, topMax, ...size } of sizes) {
     await using opened = await open(app, free, { viewport: size })
@@ -206,19 +206,25 @@ test('keys move between rows, copy, select, search and open; a pasted URL is sho
   expect(problems).toEqual([])
 })
 
-test('while a code is typed the form says whether it is free, and the list does not move', async () => {
+test('while a path is typed the form says beside it whether it is free, also after a refusal', async () => {
   await using opened = await openList(['SPRING26'])
   const { page, problems } = opened
   const before = await rows(page).first().boundingBox()
-  const field = page.getByLabel('Custom code')
-  for (const { typed, says } of [
-    { typed: 'spring26', says: 'Taken' },
-    { typed: 'spring27', says: 'Free' },
-    { typed: 'spr', says: '6 to 20 letters and digits' },
-  ]) {
+  const field = page.getByLabel('Custom path')
+  const says = async (typed: string, text: string) => {
     await field.fill(typed)
-    await page.locator('#code-status').getByText(says, { exact: true }).waitFor()
+    await page.locator('#code-status').getByText(text, { exact: true }).waitFor()
+  }
+  for (const [typed, text] of [
+    ['spring26', 'Taken'],
+    ['spring27', 'Free'],
+    ['spr', '6 to 20 letters and digits'],
+  ] as const) {
+    await says(typed, text)
     expect(await rows(page).first().boundingBox()).toEqual(before)
+    const box = await field.boundingBox()
+    const status = await page.locator('#code-status').boundingBox()
+    expect(status?.y).toBeGreaterThanOrEqual((box?.y ?? 0) + (box?.height ?? 0))
   }
   // Sent all the same, both fields keep their text.
   await page.getByLabel('Shorten a URL').fill('https://example.com/kept')
@@ -228,7 +234,36 @@ test('while a code is typed the form says whether it is free, and the list does 
   await page.locator('#field-code:focus').waitFor()
   expect(await field.inputValue()).toBe('spring26')
   expect(await page.getByLabel('Shorten a URL').inputValue()).toBe('https://example.com/kept')
-  expect(problems.filter((text) => !/status of 4(09|22)/.test(text))).toEqual([])
+  await says('winter26', 'Free')
+  expect(await page.locator('#create [aria-invalid], #create .error').count()).toBe(0)
+  await field.press('Enter')
+  await page.locator('.toast').getByRole('heading', { name: 'and copied' }).waitFor()
+  expect(await clipboard(page)).toBe('http://hop.test/WINTER26')
+  expect(problems).toEqual([])
+})
+
+test('a URL from a bookmarklet needs only Enter, and the message leads to the page, the file and the next link', async () => {
+  await using opened = await openList(['SPRING26'])
+  const { app, page, problems } = opened
+  await page.goto(`${app.url}/app/links?url=${encodeURIComponent('https://example.com/mark')}`)
+  await page.keyboard.press('Enter')
+  const toast = page.locator('.toast')
+  await toast.getByRole('heading', { name: 'and copied' }).waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    toast.getByRole('link', { name: 'Download QR code' }).click(),
+  ])
+  expect(download.suggestedFilename()).toEndWith('.png')
+  await rows(page).first().getByRole('checkbox').check()
+  const header = await page.locator('header.top').boundingBox()
+  const bar = await page.getByRole('group', { name: 'Selected links' }).boundingBox()
+  const box = await toast.boundingBox()
+  expect(box?.y).toBeGreaterThan((header?.y ?? 0) + (header?.height ?? 0))
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0)
+  await toast.getByRole('link', { name: 'Create another' }).click()
+  expect(await toast.count()).toBe(0)
+  expect(await page.evaluate('document.activeElement.id')).toBe('field-url')
+  expect(problems).toEqual([])
 })
 
 test('a click anywhere on a row opens the link, and selected links are changed together', async () => {
@@ -297,9 +332,9 @@ test('without scripts selected links are changed together, and an own code is cl
   await page.getByText('1 link paused.').waitFor()
   expect(await rows(page).first().textContent()).toContain('Paused')
   await page.getByLabel('Shorten a URL').fill('example.com')
-  await page.getByLabel('Custom code').fill('summer26')
+  await page.getByLabel('Custom path').fill('summer26')
   await page.getByRole('button', { name: 'Shorten' }).click()
-  await page.getByRole('heading', { name: 'The code is yours' }).waitFor()
+  await page.getByRole('heading', { name: 'Your short link is ready' }).waitFor()
   expect((await app.call('GET', '/SUMMER26')).headers.get('location')).toBe('https://example.com')
   await page.getByLabel('Search links').fill('spring')
   await page.getByRole('button', { name: 'Search' }).click()

@@ -141,7 +141,7 @@ test('the pages of links are accessible and fit every width, full of them', asyn
   await press(page, 'Shorten')
   await page.getByRole('heading', { name: 'Your short link is ready' }).waitFor()
   await look('link-made')
-  await page.getByLabel('Custom code').fill('SPRING26')
+  await page.getByLabel('Custom path').fill('SPRING26')
   await press(page, 'Shorten')
   await page.getByText('Code already in use: SPRING26').waitFor()
   await look('link-refused')

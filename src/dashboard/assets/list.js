@@ -150,6 +150,13 @@
     if (target.closest('.pick')) showSelected()
   })
 
+  /** A field whose text changes is no longer refused. */
+  document.addEventListener('input', ({ target }) => {
+    if (!target.matches?.('#create [aria-invalid]')) return
+    target.removeAttribute('aria-invalid')
+    byId(`${target.id}-error`)?.remove()
+  })
+
   const UNDO_MS = 30_000
   /** Removes messages when their Undo has stopped working. */
   const removeLater = () => {
@@ -167,6 +174,9 @@
   }
 
   const enhance = () => {
+    const field = document.querySelector('[data-focus]')
+    field?.removeAttribute('data-focus')
+    field?.focus()
     reduceTabStops()
     fitTags()
     showSelected()

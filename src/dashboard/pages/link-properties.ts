@@ -8,6 +8,7 @@ import {
   type Kind,
   type LinkProperties,
   MAX_HITS_MAX,
+  type PropertiesChange,
   SETTABLE_PROPERTIES,
   type SettableName,
   type SettableProperty,
@@ -107,7 +108,7 @@ function messageOf({ kind }: SettableProperty, problem: string, zone: string): s
   return kind === 'time' ? `Enter a date and a time that exists in ${zoneName(zone)}.` : problem
 }
 
-const BAD_ORDER = 'The link must expire after it starts.'
+export const BAD_ORDER = 'The link must expire after it starts.'
 
 /** Throws `quota_exceeded`, and `FormRefusal` for bad fields. */
 export async function saveProperties(context: PageContext, link: Link): Promise<void> {
@@ -167,6 +168,41 @@ export async function propertiesForm(
       replacesMain(action),
     )}
   </section>`
+}
+
+/** The properties that one sets most often, in the form that creates a link. */
+const OF_NEW_LINKS = ['title', 'tags', 'starts_at', 'expires_at', 'max_hits'] as const
+const NEW = SETTABLE_PROPERTIES.filter(({ name }) => OF_NEW_LINKS.some((one) => one === name))
+
+/** Those of a new link that are set. Throws `FormRefusal` for bad fields. */
+export function readNewProperties(context: PageContext): PropertiesChange {
+  const { body, errors } = readChanges(context)
+  const set = Object.entries(PropertiesBody.parse(body)).filter(([name, value]) => {
+    const isEmpty = value === null || (Array.isArray(value) && value.length === 0)
+    return !isEmpty && OF_NEW_LINKS.some((one) => one === name)
+  })
+  if (Object.keys(errors).length > 0) throw new FormRefusal(errors)
+  return Object.fromEntries(set)
+}
+
+/** Open if one of them is refused. The browser opens and closes it, also without scripts. */
+export function newPropertyFields(
+  context: PageContext,
+  isRefused: boolean,
+): { markup: Html; hasError: boolean } {
+  const { form, refusal } = context
+  const zone = zoneIn(context)
+  const errors: Errors = isRefused && refusal instanceof FormRefusal ? refusal.errors : {}
+  const texts = textOfEach((property) => (isRefused ? (sentText(form, property) ?? '') : ''))
+  const hasError = NEW.some(({ name }) => errors[name])
+  const isOpen = NEW.some(({ name }) => texts[name] !== '')
+  const markup = html`<details ${attributes({ class: 'more-fields', open: hasError || isOpen })}>
+    <summary>More: title, tags, dates</summary>
+    ${parts.hiddenFields({ zone })}
+    <div class="columns small">${NEW.map((property) => textField(texts, errors, property))}</div>
+    <p class="hint">Times in ${zoneName(zone)}.</p>
+  </details>`
+  return { markup, hasError }
 }
 
 const textOfEach = (textOf: (property: SettableProperty) => string): Texts =>

@@ -210,11 +210,11 @@ function themeForm(user: CurrentUser): Html {
   return parts.form(
     user,
     '/app/theme',
-    [path !== undefined && parts.hiddenFields({ next: path }), choices],
+    [
+      path !== undefined && parts.hiddenFields({ next: path }),
+      html`<div class="theme" role="group" aria-label="Theme">${choices}</div>`,
+    ],
     {
-      class: 'theme',
-      role: 'group',
-      'aria-label': 'Theme',
       'data-theme-form': true,
       'hx-post': '/app/theme',
       'hx-swap': 'none',

@@ -1,6 +1,7 @@
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
 import { copyButton, secretOnce } from './components.ts'
+import { icon } from './icons.ts'
 import { shownUrl } from './shown-url.ts'
 
 /** Parts of the pages about links. */
@@ -62,6 +63,11 @@ export const replacesMain = (path: string) => ({
   // A second click must not replace the response with the passcode.
   'hx-sync': 'this:drop',
 })
+
+/** Closes a message or a dialog. Hidden without scripts. */
+export const closeButton = (): Html => html`
+  <button type="button" class="act close" hidden data-needs-script data-close
+    aria-label="Close">${icon('x')}</button>`
 
 export interface Badge {
   label: string

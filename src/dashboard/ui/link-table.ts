@@ -194,8 +194,11 @@ export async function listSection(
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
   if (isEmpty) {
-    const advice = html`<p>Paste a URL above to get a short link and a QR code. Your own code can
-      create links with an <a href="/app/keys">API key</a>.</p>`
+    const advice = html`<p>Paste a URL above to get a short link and a QR code. Programs can create
+        links with an <a href="/app/keys">API key</a>.</p>
+      <p>Do you have links elsewhere? They keep their paths, titles, tags and hits.</p>
+      <p>${parts.linkButton('Import links', '/app/links/import')}
+        ${parts.linkButton('Create many at once', '/app/links/bulk')}</p>`
     return html`<section ${all}>${parts.emptyState('No links yet', advice)}</section>`
   }
   return html`<section ${all}>

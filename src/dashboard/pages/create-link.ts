@@ -1,0 +1,252 @@
+import { parseWith } from '../../http/body.ts'
+import { rateLimited } from '../../http/guard.ts'
+import { type Code, newCode, toCode } from '../../lib/code.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { decodePath } from '../../links/aliases.ts'
+import { type NewLinkFields, reserve, shorten } from '../../links/create.ts'
+import { findUrl, withoutInvisible } from '../../links/pasted.ts'
+import { AliasPath, BAD_TIMES, ShortenBody } from '../../links/schema.ts'
+import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
+import { withScheme } from '../../links/url.ts'
+import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { atField, FormRefusal, isFormError, refuse, refuseAt } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { typed } from '../ui/form.ts'
+import { addressText, closeButton, linkPath, passcodeOnce, qrPicture } from '../ui/link-parts.ts'
+import { BAD_ORDER, newPropertyFields, readNewProperties } from './link-properties.ts'
+
+/** The form that creates one link, and the message with the result. */
+
+/** A link that was just created, reserved or found. A reused link has no passcode to show. */
+export interface Created {
+  kind: 'created' | 'reused' | 'reserved'
+  code: Code
+  url: string | null
+  passcode: string | null
+}
+
+/** The path that the form names: a code if it has the form of one, else an alias. */
+interface NewPath {
+  code?: Code
+  aliases?: { add: string[] }
+}
+
+export async function createLink(context: PageContext): Promise<Created> {
+  const { deps, user, form } = context
+  spendWrite(context)
+  const path = readPath(context)
+  const fields: NewLinkFields = { ...readNewProperties(context), ...path }
+  const sent = form.text('url')
+  if (sent === '' && !path) throw refuseAt('url', 'Paste a URL, or choose a path to reserve.')
+  if (sent === '') return reserveLink(context, fields)
+  const { url } = await atField('url', () => parseWith(ShortenBody, { url: withScheme(sent) }))
+  const created = await atPath(() => shorten(deps, user.account, url, fields))
+  const { code, passcode } = created
+  if (created.reused && path) return createAnother(context, url, fields)
+  return {
+    kind: created.reused ? 'reused' : 'created',
+    code: code as Code,
+    url: url.text,
+    passcode,
+  }
+}
+
+async function reserveLink(
+  { deps, user }: Pick<PageContext, 'deps' | 'user'>,
+  { code, ...fields }: NewLinkFields,
+): Promise<Created> {
+  const free = code ?? newCode(deps.random)
+  const { passcode } = await atPath(() => reserve(deps, user.account, free, fields))
+  return { kind: 'reserved', code: free, url: null, passcode }
+}
+
+/** A further link to a URL that the account has: it was asked for by its own path. */
+async function createAnother(
+  context: PageContext,
+  url: NonNullable<Parameters<typeof updateOwnedLink>[2]>['url'],
+  fields: NewLinkFields,
+): Promise<Created> {
+  const { deps, user } = context
+  const reserved = await reserveLink(context, fields)
+  const { code } = reserved
+  try {
+    await atField('url', () => updateOwnedLink(deps, user.account, { code, url }))
+  } catch (error) {
+    if (isFormError(error)) await deleteOwnedLink(deps, user.account, code)
+    throw error
+  }
+  return { ...reserved, kind: 'created', url: url.text }
+}
+
+/** Shows an error at the field that caused it. */
+async function atPath<Result>(create: () => Promise<Result>): Promise<Result> {
+  try {
+    return await create()
+  } catch (error) {
+    if (!isFormError(error) || error instanceof FormRefusal) throw error
+    if (error.code === 'code_in_use' || error.code === 'path_taken') {
+      throw refuseAt('code', error.message)
+    }
+    if (error.message === BAD_TIMES) throw refuseAt('expires_at', BAD_ORDER)
+    return atField('url', () => Promise.reject(error))
+  }
+}
+
+const CODE_RULE = '6 to 20 letters and digits'
+
+/** Throws `FormRefusal` for a path that the account cannot have. */
+function readPath({ deps, user, form }: PageContext): NewPath | undefined {
+  const path = pathOf(deps, form.text('code'))
+  if (path === '') return undefined
+  const code = toCode(path)
+  if (code) return { code }
+  const { aliasRules } = deps
+  if (!aliasRules.mayAdd(user.account.id)) {
+    throw refuseAt('code', `Use ${CODE_RULE}. Only owners of this service have other paths.`)
+  }
+  const { success, data, error } = AliasPath.safeParse(path)
+  if (!success) throw refuseAt('code', pathProblem(error.issues[0]?.message))
+  if (aliasRules.isReserved(data)) throw refuseAt('code', 'This path belongs to the service.')
+  return { aliases: { add: [data] } }
+}
+
+/** A path, or the whole short URL that is printed somewhere. */
+function pathOf({ addresses }: DashboardDeps, sent: string): string {
+  const path = addresses.pathIn(sent)
+  const decoded = path === undefined ? sent : (decodePath(path) ?? path)
+  return decoded.replace(/^\//, '')
+}
+
+const pathProblem = (message = ''): string => message.replace('Invalid aliases: a path', 'The path')
+
+/** Charged like `/api/lookup`, so that it reveals no more codes per minute. */
+export async function pathStatus({ deps, user, query }: PageContext): Promise<Html> {
+  const path = pathOf(deps, (query.code ?? '').trim())
+  if (path === '') return html``
+  const code = toCode(path)
+  const { aliasRules } = deps
+  if (!code && !aliasRules.mayAdd(user.account.id)) return html`${CODE_RULE}`
+  const { data: alias, error } = AliasPath.safeParse(path)
+  if (alias === undefined) return html`${pathProblem(error?.issues[0]?.message)}`
+  const budget = deps.limiter.takeOf(user.account, 'read')
+  if (!budget.allowed) throw rateLimited(budget)
+  // Also finds codes without a link that the operator has disabled.
+  const isTaken =
+    (code && deps.destinations.find(code) !== undefined) ||
+    aliasRules.isReserved(alias) ||
+    deps.aliases.find(alias) !== undefined
+  return isTaken
+    ? html`<span class="badge bad">Taken</span>`
+    : html`<span class="badge good">Free</span>`
+}
+
+/**
+ * The URL from a bookmarklet or another app. Some apps send it within a text, or within `url`; a
+ * bookmarklet's has no spaces and stays as it is.
+ */
+function sharedUrl({ url = '', text = '' }: Query): string | undefined {
+  const given = withoutInvisible(url)
+  if (/^https?:\/\/\S+$/i.test(given)) return given
+  return findUrl(given) ?? findUrl(text) ?? (given || undefined)
+}
+
+/** `isFragment`: it replaces the form on the page. The script focuses the field. */
+export function createForm(context: PageContext, isFragment: boolean): Html {
+  const shared = sharedUrl(context.query)
+  const url = typed(context, 'url', shared)
+  const path = typed(context, 'code')
+  const isRefused = context.refusal !== undefined && context.form.has('url')
+  const properties = newPropertyFields(context, isRefused)
+  const first = url.error ? 'url' : path.error ? 'code' : properties.hasError ? undefined : 'url'
+  const isFocused = isFragment || isRefused || shared !== undefined
+  const focus = (name: string) =>
+    isFocused && name === first && { [isFragment ? 'data-focus' : 'autofocus']: true }
+  return parts.form(
+    context.user,
+    '/app/links',
+    [
+      parts.urlField({
+        ...url,
+        label: 'Shorten a URL',
+        extra: { placeholder: 'Paste a URL to shorten', ...focus('url') },
+      }),
+      parts.field({
+        ...path,
+        label: 'Custom path (optional)',
+        autocomplete: 'off',
+        extra: {
+          placeholder: 'Custom path',
+          maxlength: PATH_MAX,
+          spellcheck: 'false',
+          autocapitalize: 'off',
+          'hx-get': '/app/links/code',
+          'hx-trigger': 'input changed delay:250ms',
+          'hx-target': '#code-status',
+          'hx-swap': 'innerHTML',
+          'hx-sync': 'this:replace',
+          'aria-describedby': path.error ? 'code-status field-code-error' : 'code-status',
+          ...focus('code'),
+        },
+      }),
+      parts.button('Shorten'),
+      html`<p id="code-status" role="status"></p>`,
+      properties.markup,
+    ],
+    {
+      id: 'create',
+      class: 'create',
+      'hx-post': '/app/links',
+      'hx-target': 'this',
+      'hx-swap': 'outerHTML',
+      // A second Enter must not replace the response with the passcode.
+      'hx-sync': 'this:drop',
+    },
+  )
+}
+
+/** Characters of the field: a short URL with the longest path, encoded. */
+const PATH_MAX = 1000
+
+const TITLES = {
+  created: 'Your short link is ready',
+  reused: 'You already have a short link for this URL',
+  reserved: 'The path is yours',
+}
+
+/** The result, shown over the list. The script copies the address. */
+export function createdToast({ deps, user }: PageContext, created: Created): Html {
+  const { kind, code, url, passcode } = created
+  const link = deps.reads.findByCode(code)
+  if (!link) throw refuse('The link was deleted meanwhile.')
+  const { addresses } = deps
+  const id = `new-${code}`
+  const shown = addressText(addresses, link)
+  const short = html`<data id="${id}" value="${addresses.display(link)}">${shown}</data>`
+  const path = linkPath(code)
+  return html`
+    <section class="toast" aria-labelledby="toast-title" data-copy-now="${id}">
+      ${qrPicture(code, { size: 96 })}
+      <div>
+        <h2 id="toast-title">${TITLES[kind]}</h2>
+        <p><a class="code" href="${path}">${short}</a></p>
+        ${kind === 'reused' && html`<p>It stays as it was.</p>`}
+        ${url === null && html`<p>It has no destination yet: set one on its page.</p>`}
+        <div class="row">
+          ${parts.copyButton(id, `short URL ${shown}`)}
+          <a class="button plain" href="${path}/qr.png" download>Download QR code</a>
+          <a class="button plain" href="/app/links" data-close>Create another</a>
+          ${
+            kind !== 'reused' &&
+            parts.buttonForm(user, `${path}/delete`, 'Undo', { title: `Undo: delete ${shown}` })
+          }
+        </div>
+        ${
+          passcode !== null &&
+          html`<details><summary>For the API: passcode, shown once</summary>
+            ${passcodeOnce(passcode)}</details>`
+        }
+      </div>
+      ${closeButton()}
+    </section>`
+}
