@@ -3,6 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
 import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './count-index.ts'
 import type { Link } from './link.ts'
+import { urlForms } from './url-forms.ts'
 
 /**
  * Substring search over code and URL, and in the dashboard also title, tags, note and aliases, in
@@ -82,20 +83,27 @@ const wordsOf = (text: string): string[] => [
 /** Words whose trigrams are looked up. */
 const QUERIED_WORDS_MAX = 3
 
-/** An FTS5 query for the candidates; undefined where all words are too short for the index. */
-function candidatesQuery(words: readonly string[]): string | undefined {
-  const long = words.filter((word) => [...word].length >= TRIGRAM)
+/**
+ * An FTS5 query for the candidates; undefined where all words are too short for the index. Each
+ * word has one or more forms, of which the candidates have one.
+ */
+function candidatesQuery(words: readonly (readonly string[])[]): string | undefined {
+  const shortest = (forms: readonly string[]) => Math.min(...forms.map((one) => [...one].length))
+  const long = words.filter((forms) => shortest(forms) >= TRIGRAM)
   if (long.length === 0) return undefined
-  const queried = long.sort((a, b) => b.length - a.length).slice(0, QUERIED_WORDS_MAX)
-  const trigrams = queried.flatMap((word) => {
-    const characters = [...word]
-    const last = characters.length - TRIGRAM
-    const starts = Array.from({ length: TRIGRAMS_MAX }, (_, n) =>
-      Math.round((n * last) / (TRIGRAMS_MAX - 1)),
-    )
-    return starts.map((at) => quoted(characters.slice(at, at + TRIGRAM).join('')))
-  })
-  return `${quoted(LONG)} OR (${[...new Set(trigrams)].join(' AND ')})`
+  const queried = long.sort((a, b) => shortest(b) - shortest(a)).slice(0, QUERIED_WORDS_MAX)
+  const queries = queried.map((forms) => `(${forms.map(trigramsOf).join(' OR ')})`)
+  return `${quoted(LONG)} OR (${[...new Set(queries)].join(' AND ')})`
+}
+
+function trigramsOf(word: string): string {
+  const characters = [...word]
+  const last = characters.length - TRIGRAM
+  const starts = Array.from({ length: TRIGRAMS_MAX }, (_, n) =>
+    Math.round((n * last) / (TRIGRAMS_MAX - 1)),
+  )
+  const trigrams = starts.map((at) => quoted(characters.slice(at, at + TRIGRAM).join('')))
+  return `(${[...new Set(trigrams)].join(' AND ')})`
 }
 
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
@@ -178,7 +186,7 @@ class Search implements LinkSource {
   /** Normalizes texts for comparison: the contract has no accents folded. */
   readonly #normalize: (text: string) => string
   /** Normalized, and as they are compared with codes, which are in upper case. */
-  readonly #words: readonly { text: string; code: string }[]
+  readonly #words: readonly { forms: readonly string[]; code: string }[]
   readonly #query: string | undefined
   #span: number
   /** Rows to read before the index is used again. */
@@ -189,17 +197,17 @@ class Search implements LinkSource {
     sizes: typeof SEARCH_SIZES,
     { accountId, text, inProperties }: SearchText,
   ) {
-    const words = inProperties ? wordsOf(text) : [text]
+    const words = inProperties ? wordsOf(text).map(urlForms) : [[text]]
     this.#normalize = inProperties ? fold : lower
     this.#statements = statements
     this.#sizes = sizes
     this.#span = sizes.span
     this.#accountId = accountId
-    this.#words = words.map(this.#normalize).map((word) => ({
-      text: word,
-      code: word.replace(/[a-z]/g, (letter) => letter.toUpperCase()),
+    this.#words = words.map((forms) => ({
+      forms: forms.map(this.#normalize),
+      code: this.#normalize(forms[0] ?? '').replace(/[a-z]/g, (letter) => letter.toUpperCase()),
     }))
-    this.#query = candidatesQuery(words.map(fold))
+    this.#query = candidatesQuery(words.map((forms) => forms.map(fold)))
   }
 
   count({ after, upTo }: IdRange, isOver: IsOver): Counted {
@@ -283,7 +291,8 @@ class Search implements LinkSource {
       const properties = text === null ? '' : this.#normalize(text)
       const isFound = this.#words.every(
         (word) =>
-          address.includes(word.text) || code.includes(word.code) || properties.includes(word.text),
+          code.includes(word.code) ||
+          word.forms.some((form) => address.includes(form) || properties.includes(form)),
       )
       if (isFound) ids.push(id)
     }

@@ -59,3 +59,32 @@ test('the dashboard finds several words in any field, and folds accents', async 
     expect([text, await isFound(text)]).toEqual([text, text === 'x'])
   }
 })
+
+const SAME = [
+  'https://bücher.example/größe',
+  'https://xn--bcher-kva.example/gr%C3%B6%C3%9Fe',
+  'https://bücher.example/gr%c3%b6%c3%9fe',
+  'https://xn--bcher-kva.example/größe',
+]
+
+test('the dashboard finds a URL in each of its forms: letters, Punycode, percent-encoded', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  for (const [at, url] of SAME.entries()) await app.claim(`FORMOF${at}`, url)
+  await app.claim('ANOTHER1', 'https://bcher.example/gre')
+  const parts = [
+    'bücher.example',
+    'xn--bcher-kva',
+    'größe',
+    'gr%C3%B6%C3%9Fe',
+    'gr%c3%b6',
+    'bücher größe',
+  ]
+  for (const text of [...SAME, ...parts]) {
+    const page = await free.get(`/app/links?q=${encodeURIComponent(text)}`)
+    const found = [...page.text.matchAll(/value="((?:FORMOF|ANOTHER)\d)"/g)].map(([, code]) => code)
+    expect([text, [...new Set(found)].sort()]).toEqual([text, SAME.map((_, at) => `FORMOF${at}`)])
+  }
+  const bad = await free.get('/app/links?q=%25zz%25E0%25A4xn--')
+  expect(bad.status).toBe(200)
+})
