@@ -211,3 +211,74 @@ test('a change of selected links costs one write, and waits during maintenance',
   app.advance(60_000)
   expect(await isPaused('SPRING26')).toBe(false)
 })
+
+test('all links that match are changed by the filter, and those of other accounts and searches stay', async () => {
+  await using service = await setUp()
+  const { app, free, tagsOf, isPaused } = service
+  const other = await app.claim('SPRINGX26', 'https://example.com/SPRING', 'pro')
+  const all = [['all', '1'] as const, ['at', '?q=s&page=2'] as const]
+  const tag = await send(app, free, BATCH, [...all, ['action', 'tag'], ['tag', 'print']])
+  expect(tag.headers.get('location')).toBe('/app/links?q=s&page=2&done=tagged&n=3')
+  const byTag = [['all', '1'] as const, ['at', '?tag=print&q=spring'] as const]
+  const paused = await send(app, free, BATCH, [...byTag, ['action', 'pause']])
+  expect(paused.headers.get('location')).toBe('/app/links?q=spring&tag=print&done=paused&n=1')
+  expect([await isPaused('SPRING26'), await isPaused('SUMMER26')]).toEqual([true, false])
+  // The change ends the match: each link is still changed once.
+  const untag = await send(app, free, BATCH, [
+    ['all', '1'],
+    ['at', '?tag=print'],
+    ['action', 'untag'],
+    ['tag', 'print'],
+  ])
+  expect(untag.headers.get('location')).toBe('/app/links?tag=print&done=untagged&n=3')
+  for (const code of ['SPRING26', 'SUMMER26', 'AUTUMN26']) expect(await tagsOf(code)).toEqual([])
+  const foreign = await app.call('GET', '/api/links/SPRINGX26', { key: 'pro' })
+  expect(foreign.body).toMatchObject({ tags: [], paused: false })
+  expect(other).toBeDefined()
+})
+
+test('actions on all matches that cannot be undone or are too many are refused and change nothing', async () => {
+  await using service = await setUp()
+  const { app, free, isPaused } = service
+  const urls = Array.from({ length: 99 }, (_, n) => `https://example.com/${n}`)
+  await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
+  for (const [action, at, reason] of [
+    ['pause', '', 'These are 102 links: at most 100 at once.'],
+    ['delete', '?q=26', 'Delete at most 50 links at once'],
+    ['qr', '?q=26', 'Download at most 50 links at once'],
+    ['none', '?q=26', 'Choose what to do'],
+  ] as const) {
+    const fields = [['all', '1'] as const, ['at', at] as const, ['action', action] as const]
+    const { status, text } = await send(app, free, BATCH, fields)
+    expect({ action, status }).toEqual({ action, status: 422 })
+    expect(text).toContain(reason)
+  }
+  expect(await isPaused('SPRING26')).toBe(false)
+  expect((await app.call('GET', '/api/list', { key: 'free' })).body.total).toBe(102)
+})
+
+test.each([
+  { action: 'analytics', fields: selected('SPRING26', 'SUMMER26'), to: '?links=SPRING26,SUMMER26' },
+  {
+    action: 'analytics',
+    fields: [
+      ['all', '1'],
+      ['at', '?tag=print'],
+    ],
+    to: '?tag=print',
+  },
+  {
+    action: 'analytics',
+    fields: [
+      ['all', '1'],
+      ['at', '?q=SPRING'],
+    ],
+    to: '?links=SPRING26',
+  },
+] as const)('a report is about $fields', async ({ fields, action, to }) => {
+  await using service = await setUp()
+  const { app, free } = service
+  const { headers } = await send(app, free, BATCH, [...fields, ['action', action]])
+  expect(headers.get('location')).toBe(`/app/analytics${to}`)
+  expect((await free.get('/app/links?tag=print')).text).toContain('/app/analytics?tag=print')
+})

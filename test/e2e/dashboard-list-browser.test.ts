@@ -6,6 +6,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
+import { createCampaign as fill } from '../support/link-list.ts'
 import { makeMember } from '../support/members.ts'
 
 /** The list of links as people use it all day: dense, by keyboard, with few clicks. */
@@ -17,20 +18,6 @@ const rows = (page: Page) => page.locator('.links tbody tr')
 const clipboard = (page: Page) => page.evaluate('navigator.clipboard.readText()')
 const focusedRow = (page: Page) =>
   page.evaluate("document.activeElement.closest('tr')?.querySelector('.code').textContent")
-
-/** Links with titles, tags and long destinations; two have no destination or are paused. */
-async function fill(app: TestApp, count = 50): Promise<void> {
-  const path = 'campaign/2026/spring?utm_source=flyer&utm_medium=print&utm_campaign='
-  const urls = Array.from({ length: count }, (_, n) => `https://shop-${n}.example.com/${path}${n}`)
-  const { body } = await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
-  const codes = (body.results as { code: string }[]).map(({ code }) => code)
-  for (const [n, code] of codes.entries()) {
-    const json = { title: `Flyer number ${n} of the spring campaign`, tags: ['print', `tag-${n}`] }
-    const { status } = await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
-    // Beyond the write budget of a minute.
-    if (status === 429) app.advance(60_000)
-  }
-}
 
 const LAPTOP = { width: 1280, height: 800 }
 
@@ -297,6 +284,32 @@ test('a click anywhere on a row opens the link, and selected links are changed t
   expect(problems).toEqual([])
 })
 
+test('Shift+click selects a range, and all that match are changed on all pages', async () => {
+  await using opened = await openList(60)
+  const { app, page, problems } = opened
+  const box = (at: number) => rows(page).nth(at).getByRole('checkbox')
+  await box(2).check()
+  await box(21).click({ modifiers: ['Shift'] })
+  await page.getByText('20 selected').waitFor()
+  await box(4).click({ modifiers: ['Shift'] })
+  await page.getByText('2 selected').waitFor()
+  await page.getByLabel('All 60 links').check()
+  expect(await page.locator('.links .pick input[name=code]:checked').count()).toBe(50)
+  await box(0).uncheck()
+  expect(await page.getByLabel('All 60 links').isChecked()).toBe(false)
+  await page.getByLabel('Search links').fill('spring campaign')
+  await page.getByLabel('All 60 that match').waitFor({ state: 'attached' })
+  await box(0).check()
+  await page.getByLabel('All 60 that match').check()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText('60 links paused.').waitFor()
+  const paused = app.administer(({ db }) =>
+    db.query('SELECT count(*) AS count FROM links WHERE paused = 1').get(),
+  )
+  expect(paused).toEqual({ count: 60 })
+  expect(problems).toEqual([])
+})
+
 test('on a phone all actions for selected links are in view, and every row can be scrolled above them', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
@@ -310,7 +323,7 @@ test('on a phone all actions for selected links are in view, and every row can b
     await rows(page).first().getByRole('checkbox').check()
     const bar = page.getByRole('group', { name: 'Selected links' })
     const actions = await bar.getByRole('button').all()
-    expect(actions.length).toBe(8)
+    expect(actions.length).toBe(9)
     for (const action of actions) {
       const box = await action.boundingBox()
       expect(box && box.x >= 0 && box.x + box.width <= size.width).toBe(true)

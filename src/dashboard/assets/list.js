@@ -136,7 +136,8 @@
   const showSelected = () => {
     const picked = document.querySelectorAll('.links tbody .pick input:checked').length
     const text = document.querySelector('.batch .selected')
-    if (text) text.textContent = picked > 0 ? `${picked} selected` : ''
+    const isAll = document.querySelector('[name=all]')?.checked
+    if (text) text.textContent = picked === 0 || isAll ? '' : `${picked} selected`
     const all = byId('pick-all')
     if (!all) return
     all.checked = picked > 0 && picked === rows().length
@@ -147,7 +148,24 @@
     if (target.id === 'pick-all') {
       for (const row of rows()) row.querySelector('.pick input').checked = target.checked
     }
-    if (target.closest('.pick')) showSelected()
+    const all = document.querySelector('[name=all]')
+    if (target === all && all.checked) {
+      for (const row of rows()) row.querySelector('.pick input').checked = true
+    }
+    if (all && target.closest('.pick') && !target.checked) all.checked = false
+    if (target.closest('.pick, #all-matches')) showSelected()
+  })
+
+  let lastPicked
+  // Shift+click on a checkbox gives all between it and the last one the same state.
+  document.addEventListener('click', ({ target, shiftKey }) => {
+    if (!target.matches?.('.links tbody .pick input')) return
+    const all = rows().map((row) => row.querySelector('.pick input'))
+    const [from, to] = [all.indexOf(lastPicked), all.indexOf(target)].sort((a, b) => a - b)
+    lastPicked = target
+    if (!shiftKey || from < 0) return
+    for (const box of all.slice(from, to + 1)) box.checked = target.checked
+    showSelected()
   })
 
   /** A field whose text changes is no longer refused. */

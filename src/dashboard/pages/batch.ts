@@ -5,14 +5,19 @@ import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import { exportLinks } from '../../links/export.ts'
 import type { PublicUrls } from '../../links/link.ts'
 import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
-import { propertiesView, SETTABLE_PROPERTIES } from '../../links/property-table.ts'
+import {
+  type PropertiesChange,
+  propertiesView,
+  SETTABLE_PROPERTIES,
+} from '../../links/property-table.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parsePrintOptions } from '../../qr/options.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { fileResponse, isTemporary, refuse } from '../responses.ts'
+import { fileResponse, isFormError, isTemporary, refuse } from '../responses.ts'
+import { count, plural } from '../ui/components.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
 import { PAGE_SIZE } from '../ui/layout.ts'
 import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
@@ -70,8 +75,10 @@ function selectedCodes(form: Form): string[] {
 async function runAction(context: PageContext): Promise<Response | string> {
   const { deps, user, form } = context
   const { account } = user
+  if (form.text('all') === '1') return runOnMatches(context)
   const codes = selectedCodes(form)
   const action = form.text('action')
+  if (action === 'analytics') return `/app/analytics?links=${codes.join(',')}`
   if (action === 'print') return `/app/print?codes=${codes.join(',')}`
   if (action === 'export' || action === 'qr') {
     const links = codes.map((code) => requireOwnedLink(deps, account, code))
@@ -86,21 +93,91 @@ async function runAction(context: PageContext): Promise<Response | string> {
     case 'delete':
       await scheduleDeletion(deps, account, codes)
       return listPathWith(query, doneWith('deleted', codes, { undo: codes.join(',') }))
-    case 'pause':
-    case 'resume': {
-      const paused = action === 'pause'
-      await changeProperties(deps, account, codes, { paused })
-      return listPathWith(query, doneWith(paused ? 'paused' : 'resumed', codes))
+    default: {
+      await changeProperties(deps, account, codes, changeOf(form))
+      return listPathWith(query, doneWith(DONE_WORDS[action] ?? '', codes))
     }
-    case 'tag':
-    case 'untag': {
-      const tags = [parseWith(Tag, form.text('tag'))]
-      const change = action === 'tag' ? { addTags: tags } : { removeTags: tags }
-      await changeProperties(deps, account, codes, change)
-      return listPathWith(query, doneWith(action === 'tag' ? 'tagged' : 'untagged', codes))
+  }
+}
+
+const DONE_WORDS: Readonly<Record<string, string>> = {
+  pause: 'paused',
+  resume: 'resumed',
+  tag: 'tagged',
+  untag: 'untagged',
+}
+
+/** What an action changes of each link. */
+function changeOf(form: Form): PropertiesChange {
+  const action = form.text('action')
+  if (action === 'pause' || action === 'resume') return { paused: action === 'pause' }
+  if (action === 'tag') return { addTags: [parseWith(Tag, form.text('tag'))] }
+  if (action === 'untag') return { removeTags: [parseWith(Tag, form.text('tag'))] }
+  throw refuse('Choose what to do with the selected links.')
+}
+
+/** Links of a report on a selection: their codes are in its address. */
+const REPORT_MAX = 200
+
+/**
+ * The same action on all links that the list has on all its pages. They are read and changed in
+ * pieces, at most as many as a bulk of the plan creates.
+ */
+async function runOnMatches(context: PageContext): Promise<Response | string> {
+  const { deps, user, form } = context
+  const { account } = user
+  const query = parseTableQuery(listQuery(context))
+  const filter = filterOf(query)
+  const action = form.text('action')
+  if (action === 'export' || action === 'print') {
+    const params = new URLSearchParams(listQuery(context) as Record<string, string>)
+    return `/app/${action === 'print' ? 'print' : 'links/export.csv'}?${params}`
+  }
+  const isReport = action === 'analytics'
+  if (isReport && query.tag !== '' && query.search === '') {
+    return `/app/analytics?${new URLSearchParams({ tag: query.tag })}`
+  }
+  if (action === 'delete' || action === 'qr') {
+    const verb = action === 'delete' ? 'Delete' : 'Download'
+    throw refuse(`${verb} at most ${PAGE_SIZE} links at once: select them on the page.`)
+  }
+  const change = isReport ? undefined : changeOf(form)
+  const linksMax = isReport ? REPORT_MAX : deps.plans[account.plan].bulkMax
+  const { total } = await deps.pages.find(
+    { accountId: account.id, ...filter, limit: 1, offset: 0 },
+    context.request.signal,
+  )
+  if (total > linksMax) {
+    throw refuse(`These are ${count(total)} links: at most ${count(linksMax)} at once.`)
+  }
+  if (change) spendWrite(context)
+  const codes: string[] = []
+  for await (const links of exportLinks(deps, account.id, filter)) {
+    for (const some of chunksOf(links.map(({ code }) => code))) {
+      if (change) await changeMore(context, some, { change, done: codes.length })
+      codes.push(...some)
     }
-    default:
-      throw refuse('Choose what to do with the selected links.')
+  }
+  if (!change) return `/app/analytics?links=${codes.join(',')}`
+  return listPathWith(query, doneWith(DONE_WORDS[action] ?? '', codes))
+}
+
+const chunksOf = (codes: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(codes.length / PAGE_SIZE) }, (_, n) =>
+    codes.slice(n * PAGE_SIZE, (n + 1) * PAGE_SIZE),
+  )
+
+/** `done`: the number of links that were changed before, which a refusal names. */
+async function changeMore(
+  { deps, user }: PageContext,
+  codes: readonly string[],
+  { change, done }: { change: PropertiesChange; done: number },
+): Promise<void> {
+  try {
+    await changeProperties(deps, user.account, codes, change)
+  } catch (error) {
+    if (done === 0 || !isFormError(error)) throw error
+    throw refuse(`${plural(done, 'link')} changed, the others not: ${error.message}`)
   }
 }
 

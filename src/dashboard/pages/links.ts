@@ -92,7 +92,7 @@ function doneToast({ user, query }: PageContext): Html | false {
     .split(',')
     .filter((code) => /^[A-Z0-9]{6,20}$/i.test(code))
     .slice(0, PAGE_SIZE)
-  const number = /^\d{1,2}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
+  const number = /^\d{1,5}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
   const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
   if (done !== 'deleted' || codes.length === 0) return message(text)
   const undoForm = parts.form(
@@ -118,7 +118,7 @@ const SHORTCUTS = [
   ['← →', 'Select, copy, open, QR code'],
   ['c', 'Copy the short URL'],
   ['q', 'Show the QR code'],
-  ['x', 'Select the link'],
+  ['x', 'Select the link; Shift+click selects a range'],
   ['?', 'Show these shortcuts'],
 ] as const
 

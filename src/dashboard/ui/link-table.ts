@@ -206,14 +206,18 @@ export async function listSection(
     <form id="batch" method="post" action="/app/links/batch">
       <input type="hidden" name="csrf" value="${user.csrf}">
       ${list(table)}
-      ${batchBar(tags)}
+      ${batchBar(table, tags)}
     </form></section>`
 }
 
 /** The list for htmx, and the path that the address bar then shows. */
 export function listFragment(table: LinkTable): { markup: Html; path: string } {
   const status = html`<p id="found" hx-swap-oob="innerHTML">${found(table)}</p>`
-  return { markup: html`${list(table)}${status}${exportLink(table, true)}`, path: pathOf(table) }
+  return {
+    markup: html`${list(table)}${status}${exportLink(table, true)}
+    ${allMatches(table, true)}`,
+    path: pathOf(table),
+  }
 }
 
 function found(table: LinkTable): string {
@@ -287,7 +291,24 @@ function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
     href: `/app/print${queryText({ ...table, page: 1 })}`,
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
-  return html`<a ${all}>Export CSV</a> <a ${print}>Print</a>`
+  return html`<a ${all}>Export CSV</a> <a ${print}>Print</a> ${reportLink(table, isOutOfBand)}`
+}
+
+/** The analytics of the links with a tag. */
+function reportLink({ tag }: LinkTable, isOutOfBand: boolean): Html {
+  const all = attributes({ id: 'report', 'hx-swap-oob': isOutOfBand ? 'true' : undefined })
+  const href = `/app/analytics?${new URLSearchParams({ tag })}`
+  const link = html`<a href="${href}">Analytics of this tag</a>`
+  return html`<span ${all}>${tag !== '' && link}</span>`
+}
+
+/** Selects also the links on the other pages of the list. */
+function allMatches(table: LinkTable, isOutOfBand: boolean): Html {
+  const { rows, total } = table
+  const all = attributes({ id: 'all-matches', 'hx-swap-oob': isOutOfBand ? 'true' : undefined })
+  const text = isFiltered(table) ? `All ${count(total)} that match` : `All ${count(total)} links`
+  const box = html`<label><input type="checkbox" name="all" value="1"> ${text}</label>`
+  return html`<span ${all}>${total > rows.length && box}</span>`
 }
 
 function list(table: LinkTable): Html {
@@ -325,9 +346,10 @@ function list(table: LinkTable): Html {
 }
 
 /** Shown while a link is selected. The first button is that of the Enter key. */
-const batchBar = (tags: readonly string[]): Html => html`
+const batchBar = (table: LinkTable, tags: readonly string[]): Html => html`
   <div class="row batch" role="group" aria-label="Selected links">
     <p class="selected" role="status"></p>
+    ${allMatches(table, false)}
     <label class="visually-hidden" for="batch-tag">Tag</label>
     <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"
       autocomplete="off">
@@ -336,6 +358,7 @@ const batchBar = (tags: readonly string[]): Html => html`
     ${batchButton('untag', 'Remove tag')}
     ${batchButton('pause', 'Pause')}
     ${batchButton('resume', 'Resume')}
+    ${batchButton('analytics', 'Analytics')}
     ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
     ${batchButton('print', 'Print')}
     ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
