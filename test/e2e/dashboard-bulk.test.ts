@@ -15,15 +15,17 @@ interface Sent {
   file?: string | Uint8Array<ArrayBuffer>
   name?: string
   as?: string
+  tags?: string
 }
 
 /** Sends the form as a browser does, with a file. */
-async function send(app: TestApp, visitor: Visitor, { urls = '', file, name, as }: Sent) {
+async function send(app: TestApp, visitor: Visitor, { urls = '', file, name, as, tags }: Sent) {
   const body = new FormData()
   body.set('csrf', (await visitor.get(BULK)).csrf)
   body.set('urls', urls)
   body.set('file', new File([file ?? ''], file === undefined ? '' : (name ?? 'links.csv')))
   if (as) body.set('as', as)
+  if (tags) body.set('tags', tags)
   const cookie = [...visitor.cookies].map(([key, value]) => `${key}=${value}`).join('; ')
   const headers = { cookie, 'sec-fetch-site': 'same-origin' }
   const answer = await fetch(app.url + BULK, { method: 'POST', headers, body })
@@ -199,4 +201,21 @@ test('invisible characters at the ends of a pasted URL or a cell are not part of
   const { body } = await app.call('GET', '/api/list', { key: 'free' })
   const found = (body.items as { url: string }[]).map(({ url }) => url).sort()
   expect(found).toEqual(['a', 'b', 'c'].map((one) => `https://example.com/${one}`))
+})
+
+test('all new links get the tags, and a link that the account had stays as it is', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const had = await app.shorten('https://a.example/')
+  const urls = 'https://a.example/\nhttps://b.example/\nhttps://c.example/'
+  expect((await send(app, free, { urls, tags: 'Print, spring' })).status).toBe(200)
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  for (const { code } of body.items as { code: string }[]) {
+    const link = await app.call('GET', `/api/links/${code}`, { key: 'free' })
+    expect(link.body.tags).toEqual(code === had.code ? [] : ['print', 'spring'])
+  }
+  const refused = await send(app, free, { urls: 'https://d.example/', tags: 'x'.repeat(50) })
+  expect([refused.status, refused.invalid]).toEqual([422, ['tags']])
+  expect(kept(refused.text)).toBe('https://d.example/')
+  expect(await totalOf(app)).toBe(3)
 })

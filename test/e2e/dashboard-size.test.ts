@@ -155,8 +155,6 @@ async function sendBulk(app: TestApp, visitor: Visitor, sent: { urls?: string; n
 }
 
 const bulks = [
-  { name: '5,000 short URLs', plan: 'enterprise', urls: longUrls(5000, 1), links: 5000 },
-  { name: '1,000 short URLs of a Pro member', plan: 'pro', urls: longUrls(1000, 1), links: 1000 },
   { name: '100 URLs of the full length', plan: 'free', urls: longUrls(100, 8000), links: 100 },
   {
     name: 'lines of which half fail',
@@ -176,6 +174,22 @@ test.each(bulks)('the answer to a bulk of $name is a file with every passcode', 
   const made = rows.filter(({ passcode = '' }) => /^[A-Z0-9]{24}$/.test(passcode))
   expect(made).toHaveLength(bulk.links)
   expect(made.at(-1)?.url).toBe(bulk.urls.split('\n').at(-1))
+})
+
+test.each([
+  { plan: 'enterprise', links: 5000 },
+  { plan: 'pro', links: 1000 },
+])('the answer to a bulk of $links short URLs is a page with every passcode', async (bulk) => {
+  await using app = await testApp()
+  const member = await makeMember(app, `${bulk.plan}@example.com`)
+  const urls = `${longUrls(bulk.links - 1, 1)}\nnonsense`
+  const { status, text } = await sendBulk(app, member, { urls })
+  expect(status).toBe(200)
+  expect(tooLarge('the page', { text })).toEqual([])
+  const csv = /<textarea id="created-csv"[^>]*>([^<]*)</.exec(text)?.[1] ?? ''
+  expect(csv.match(/,[A-Z0-9]{24},/g)).toHaveLength(bulk.links - 1)
+  expect(text).toContain('1 line failed.')
+  expect(text).toMatch(/<textarea id="field-urls"[^>]*>\nnonsense</)
 })
 
 const pages = [

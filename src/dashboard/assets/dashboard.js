@@ -156,6 +156,7 @@
   /** Allows a form to be sent again. */
   const unlock = (form) => {
     delete form.dataset.sent
+    for (const progress of form.querySelectorAll('[data-while-sent]')) progress.hidden = true
     for (const button of form.querySelectorAll('[aria-disabled]')) {
       button.removeAttribute('aria-disabled')
     }
@@ -173,6 +174,7 @@
         button.setAttribute('aria-disabled', 'true')
       }
     })
+    for (const progress of target.querySelectorAll('[data-while-sent]')) progress.hidden = false
     if (target.dataset.sent && !target.matches('[hx-post]')) event.preventDefault()
     target.dataset.sent = 'yes'
     // A large response is a file, and no event reports that the page stays.

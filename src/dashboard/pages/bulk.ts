@@ -3,14 +3,16 @@ import { linesOf, readUrls, type UrlLine } from '../../import/read-urls.ts'
 import { SourceError } from '../../import/source.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
+import { pageSlices } from '../../lib/time-slices.ts'
 import { bulk, checkUrl } from '../../links/create.ts'
-import type { BulkItemView } from '../../links/schema.ts'
+import { changeProperties } from '../../links/properties.ts'
+import { BAD_TAGS, type BulkItemView, PropertiesBody } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { fileResponse, isTemporary, refuseAt, wordingOf } from '../responses.ts'
+import { fileResponse, isFormError, isTemporary, refuseAt, wordingOf } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf } from '../ui/form.ts'
+import { errorOf, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import { destination, linkPath, shortUrl } from '../ui/link-parts.ts'
 
@@ -23,25 +25,70 @@ export const bulkPages = signedInPages(
       async (context) => {
         // First, because reading a file is the most expensive part.
         spendWrite(context)
-        return resultResponse(context, await shortenAll(context))
+        const tags = readTags(context)
+        const items = await shortenAll(context)
+        const problem = await addTags(context, items, tags)
+        return resultResponse(context, items, problem)
       },
     ),
   },
   { bulk: true },
 )
 
-/**
- * A page if the results are few and short, else a file, because every passcode must be shown. If
- * all lines failed, a page shows the first ones.
- */
-function resultResponse(context: PageContext, items: BulkItem[]): Response {
+/** A page, or a file if the URLs are so long that a page with all passcodes would be too large. */
+async function resultResponse(
+  context: PageContext,
+  items: BulkItem[],
+  problem: string | undefined,
+): Promise<Response> {
   const isFileWanted = context.form.text('as') === 'csv'
   const failed = items.filter(({ view }) => !view.ok)
   if (failed.length === items.length || (!isFileWanted && fitsPage(items))) {
     const pasted = failed.map(({ text }) => text).join('\n')
-    return bulkPage(context, { items, pasted })
+    const created = items.filter(isOk).filter(({ view }) => !view.reused)
+    const lines = await pageSlices.map(created, LINES_AT_ONCE, (item) => html`${okLine(item)}`)
+    return bulkPage(context, { items, lines, pasted, problem })
   }
   return fileResponse(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
+}
+
+/** Lines of the file that are escaped in one time slice. */
+const LINES_AT_ONCE = 100
+
+function readTags({ form }: PageContext): readonly string[] {
+  const sent = form
+    .text('tags')
+    .split(',')
+    .filter((tag) => tag.trim() !== '')
+  const { data, error } = PropertiesBody.safeParse({ tags: sent })
+  if (!data?.tags) throw refuseAt('tags', error?.issues[0]?.message ?? BAD_TAGS)
+  return data.tags
+}
+
+/** Links changed in one transaction. */
+const TAGGED_AT_ONCE = 100
+
+/**
+ * New links only: a link that the account had stays as it is. Returns why some have no tags: their
+ * passcodes are shown all the same.
+ */
+async function addTags(
+  { deps, user }: PageContext,
+  items: readonly BulkItem[],
+  tags: readonly string[],
+): Promise<string | undefined> {
+  if (tags.length === 0) return undefined
+  const codes = items.flatMap(({ view }) => (view.ok && !view.reused ? [view.code] : []))
+  try {
+    for (let at = 0; at < codes.length; at += TAGGED_AT_ONCE) {
+      const some = codes.slice(at, at + TAGGED_AT_ONCE)
+      await changeProperties(deps, user.account, some, { addTags: [...tags] })
+    }
+  } catch (error) {
+    if (!isFormError(error)) throw error
+    return `Not all new links have the tags: ${error.message}`
+  }
+  return undefined
 }
 
 /** Characters of a file name beside each of its lines. */
@@ -105,6 +152,10 @@ async function shortenLines(
 
 interface BulkPageProps {
   items?: BulkItem[]
+  /** What went wrong after the links were created. */
+  problem?: string | undefined
+  /** The file of the new links, line by line. */
+  lines?: Html[]
   /** The text field: the whole text of a refused form, or the lines that failed. */
   pasted: string
 }
@@ -116,7 +167,10 @@ const TOO_LONG =
 /** Characters of the text field. */
 const PASTED_MAX = 100_000
 
-function bulkPage(context: PageContext, { items = [], pasted }: BulkPageProps): Response {
+function bulkPage(
+  context: PageContext,
+  { items = [], lines = [], pasted, problem }: BulkPageProps,
+): Response {
   const okCount = items.filter(({ view }) => view.ok).length
   const isShort = pasted.length <= PASTED_MAX
   return page(context, {
@@ -124,7 +178,8 @@ function bulkPage(context: PageContext, { items = [], pasted }: BulkPageProps): 
     back: { href: '/app/links', label: 'All links' },
     ...(items.length > 0 && okCount === 0 && { status: 422 }),
     main: html`
-      ${items.length > 0 && resultCards(items)}
+      ${problem && parts.errorNotice(problem)}
+      ${items.length > 0 && resultCards(items, lines)}
       <section class="card">
         ${
           items.length > 0 &&
@@ -136,7 +191,11 @@ function bulkPage(context: PageContext, { items = [], pasted }: BulkPageProps): 
   })
 }
 
-function bulkForm({ deps, user, refusal }: PageContext, pasted: string): Html {
+/** Characters of the field of tags. */
+const TAGS_LENGTH_MAX = 1640
+
+function bulkForm(context: PageContext, pasted: string): Html {
+  const { deps, user, refusal } = context
   const { bulkMax } = deps.plans[user.account.plan]
   const canRetry = refusal && isTemporary(refusal)
   return parts.form(
@@ -162,7 +221,15 @@ function bulkForm({ deps, user, refusal }: PageContext, pasted: string): Html {
         error: errorOf(refusal, 'file'),
         extra: { accept: '.csv,.tsv,.txt,text/csv,text/plain' },
       }),
-      html`<div class="row">
+      parts.field({
+        ...typed(context, 'tags'),
+        label: 'Tags for all new links',
+        hint: 'Separated by commas.',
+        autocomplete: 'off',
+        extra: { maxlength: TAGS_LENGTH_MAX, spellcheck: 'false' },
+      }),
+      html`<progress data-while-sent hidden aria-label="Links are being created"></progress>
+        <div class="row">
         ${parts.button('Shorten all')}
         ${parts.button('Shorten and download CSV', 'plain', {
           name: 'as',
@@ -171,7 +238,7 @@ function bulkForm({ deps, user, refusal }: PageContext, pasted: string): Html {
         })}
       </div>
       <p class="hint after">Each new link has a passcode that is shown once: on the next page, or in
-      the file. Results for more than about a hundred URLs always come as a file.</p>`,
+      the file. Results with very long URLs always come as a file.</p>`,
     ],
     { enctype: 'multipart/form-data', 'data-may-download': true },
   )
@@ -194,15 +261,19 @@ type FailedItem = BulkItem & { view: Extract<BulkItemView, { ok: false }> }
 const isOk = (item: BulkItem): item is OkItem => item.view.ok
 const isFailed = (item: BulkItem): item is FailedItem => !item.view.ok
 
-/** Rows of a page. */
+/** Rows of a table. */
 const ROWS_MAX = 100
-/** Characters of all URLs of a page, which contains them also in its hidden file. */
-const TEXT_LENGTH_MAX = 50_000
+/** Characters of all URLs and paths of a page, which contains the whole file. */
+const TEXT_LENGTH_MAX = 200_000
+/** Characters of a line beside its URL, with the short URL. */
+const LINE_LENGTH = 110
+const FILE_LENGTH_MAX = 750_000
 
-/** Rendering a larger page takes too long. */
-const fitsPage = (items: readonly BulkItem[]): boolean =>
-  items.length <= ROWS_MAX &&
-  items.reduce((length, { text }) => length + text.length, 0) <= TEXT_LENGTH_MAX
+/** A larger page takes too long to render. */
+function fitsPage(items: readonly BulkItem[]): boolean {
+  const length = items.reduce((sum, { text }) => sum + text.length, 0)
+  return length <= TEXT_LENGTH_MAX && length + items.length * LINE_LENGTH <= FILE_LENGTH_MAX
+}
 
 const CSV_HEAD = csvLine(['code', 'short_url', 'url', 'passcode', 'created_at', 'note'])
 
@@ -220,7 +291,7 @@ function bulkCsv(items: readonly BulkItem[]): string {
 }
 
 /** Failed lines first, then new links with their passcodes, then links that already existed. */
-function resultCards(items: readonly BulkItem[]): Html {
+function resultCards(items: readonly BulkItem[], lines: readonly Html[]): Html {
   const failed = items.filter(isFailed)
   const ok = items.filter(isOk)
   const created = ok.filter(({ view }) => !view.reused)
@@ -234,7 +305,7 @@ function resultCards(items: readonly BulkItem[]): Html {
   return html`
     ${parts.notice(kind, html`<p>${summary.join(' ')}</p>`)}
     ${failed.length > 0 && failedCard(failed)}
-    ${created.length > 0 && createdCard(created)}
+    ${created.length > 0 && createdCard(created, lines)}
     ${reused.length > 0 && reusedCard(reused)}`
 }
 
@@ -245,29 +316,33 @@ const failedCard = (failed: readonly FailedItem[]): Html =>
       Reason: ({ view }) => view.error,
       URL: ({ text }) => html`<span class="code">${beginning(text)}</span>`,
     }),
-    failed.length > ROWS_MAX && html`<p class="hint">The first ${ROWS_MAX} are shown.</p>`,
+    isCut(failed) && html`<p class="hint">The first ${ROWS_MAX} are shown.</p>`,
   ])
 
-const createdCard = (created: readonly OkItem[]): Html =>
+const createdCard = (created: readonly OkItem[], lines: readonly Html[]): Html =>
   parts.card('New links', [
     html`<p>Copy the passcodes now. You won’t see them again. Programs need them to change or delete
       a code through the API; the dashboard does not.</p>`,
-    html`<pre id="created-csv" hidden>${[CSV_HEAD, ...created.map(okLine)].map((line) =>
-      line.replace('\r\n', '\n'),
-    )}</pre>
-      <p><button type="button" class="button primary" hidden data-needs-script
-        data-save="created-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>`,
-    parts.table('New links', created, {
+    html`<p><button type="button" class="button primary" hidden data-needs-script
+        data-save="created-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>
+      <details data-without-script><summary>All new links as CSV</summary>
+        <textarea id="created-csv" class="code" readonly rows="10"
+          aria-label="New links as CSV">${CSV_HEAD}${lines}</textarea></details>`,
+    parts.table('New links', created.slice(0, ROWS_MAX), {
       ...LINK_COLUMNS,
       Passcode: ({ view }) => html`<span class="code passcode">${view.passcode}</span>`,
     }),
+    isCut(created) && html`<p class="hint">The first ${ROWS_MAX} are shown; the file has all.</p>`,
   ])
+
+const isCut = (items: readonly unknown[]): boolean => items.length > ROWS_MAX
 
 const reusedCard = (reused: readonly OkItem[]): Html =>
   parts.card('Existing links', [
     html`<p>You already had links for these URLs. Their passcodes were shown when they were
       created.</p>`,
-    parts.table('Existing links', reused, LINK_COLUMNS),
+    parts.table('Existing links', reused.slice(0, ROWS_MAX), LINK_COLUMNS),
+    isCut(reused) && html`<p class="hint">The first ${ROWS_MAX} are shown.</p>`,
   ])
 
 const LINK_COLUMNS = {
