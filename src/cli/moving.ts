@@ -296,9 +296,9 @@ async function* exportChunks(
   }
 }
 
-const LINE_MS = 10_000
+const NOTE_MS = 200
 
-/** Rows, rate and remaining time: one line on a terminal, elsewhere a line every ten seconds. */
+/** Rows, rate and remaining time, on one line of a terminal. */
 class Rate implements Disposable {
   readonly #progress = new Progress()
   #startedAt = performance.now()
@@ -309,15 +309,14 @@ class Rate implements Disposable {
     const now = performance.now()
     if (text !== this.#text) this.#startedAt = now
     this.#text = text
-    const isTerminal = process.stderr.isTTY === true
-    if (now - this.#printedAt < (isTerminal ? 200 : LINE_MS)) return
+    if (now - this.#printedAt < NOTE_MS) return
     this.#printedAt = now
     const rate = done / ((now - this.#startedAt) / 1000)
     const left = total === undefined ? '' : `, ${Math.ceil((total - done) / rate)} s left`
     const of = total === undefined ? '' : ` of ${total.toLocaleString('en')}`
-    const line = `${text} ${done.toLocaleString('en')}${of} rows, ${Math.round(rate)}/s${left}`
-    if (isTerminal) this.#progress.step(line)
-    else printError(line)
+    this.#progress.step(
+      `${text} ${done.toLocaleString('en')}${of} rows, ${Math.round(rate)}/s${left}`,
+    )
   }
 
   [Symbol.dispose](): void {
