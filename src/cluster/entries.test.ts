@@ -1,7 +1,14 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
-import { CALLS_VERSION, decodeCalls, encodeCalls, encodeEntry, versionNeeded } from './entries.ts'
+import {
+  CALLS_VERSION,
+  decodeCalls,
+  encodeCalls,
+  encodeEntry,
+  isLocal,
+  splitCalls,
+  versionNeeded,
+} from './entries.ts'
 
 const value = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -60,12 +67,34 @@ test('an entry that a host of the cluster does not know is refused', () => {
   )
 })
 
-test.each(SETTABLE_PROPERTIES)(
-  'an entry that sets $name needs the set of that property',
-  ({ name, since = 1 }) => {
-    const patching = (patch: object) =>
-      versionNeeded([{ name: 'links.patch', args: { ids: [1], patch } }])
-    expect(patching({ [name]: null })).toBe(since)
-    expect(patching({ addTags: ['a'], [name]: undefined })).toBe(1)
+test.each(['links.createOne', 'links.patch'])(
+  'an entry with %s that sets a property needs the set of that property',
+  (name) => {
+    const properties = [{ name: 'title' }, { name: 'note', since: 7 }] as const
+    const needed = (patch: object) => versionNeeded([{ name, args: { patch } }], properties)
+    expect(needed({ title: 'a', note: 'b' })).toBe(7)
+    expect(needed({ note: null })).toBe(7)
+    expect(needed({ title: 'a', addTags: ['a'], note: undefined })).toBe(1)
   },
 )
+
+test('only calls that are declared as local stay out of the log', () => {
+  const local = ['links.index', 'hits.recent', 'settings.saveForHost']
+  expect(local.map(isLocal)).toEqual([true, true, true])
+  const shared = ['links.createOne', 'hits.count', 'hashRows', 'unknown', 'constructor']
+  expect(shared.map(isLocal)).toEqual(shared.map(() => false))
+})
+
+test.each([
+  ['texts', { url: 'u'.repeat(1_000_000) }],
+  ['texts of a link', { item: { url: 'u'.repeat(500_000) }, patch: { note: 'n'.repeat(500_000) } }],
+  ['bytes of a list', { links: [[1, new Uint8Array(1_000_000)]] }],
+  ['ids', { ids: Array(200_000).fill(1_000_000) }],
+])('calls with large %s are split into entries, in their order', (_, large) => {
+  const calls = Array.from({ length: 20 }, (_, n) => ({ name: 'call', args: { n, ...large } }))
+  const parts = splitCalls(calls)
+  expect(parts.flat()).toEqual(calls)
+  expect(parts.length).toBeGreaterThan(2)
+  const small = Array.from({ length: 1000 }, (_, n) => ({ name: 'call', args: { n } }))
+  expect(splitCalls(small)).toHaveLength(1)
+})

@@ -1,7 +1,10 @@
 import { subjects } from '../data.ts'
 import { writesOf } from '../db/subject.ts'
-import type { PatchLinks } from '../links/property-store.ts'
-import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
+import {
+  type PropertiesPatch,
+  SETTABLE_PROPERTIES,
+  type SettableProperty,
+} from '../links/property-table.ts'
 
 /** How calls are written in the log of a cluster: JSON, with bytes as base64. */
 
@@ -13,7 +16,8 @@ export interface LoggedCall {
 const WRITES = writesOf(subjects)
 
 /** Whether a call concerns only this host and stays out of the log. */
-export const isLocal = (name: string): boolean => name in WRITES && !WRITES[name]?.since
+export const isLocal = (name: string): boolean =>
+  Object.hasOwn(WRITES, name) && WRITES[name]?.since === undefined
 
 /**
  * The set of calls that this program knows: a number that increases with each release that adds a
@@ -32,16 +36,24 @@ export const CALLS_VERSION = Math.max(
  */
 const NEWEST_ONLY = new Set(['imports.add', 'hashRows'])
 
+/** Calls with a `PropertiesPatch` named `patch`. */
+const SETS_PROPERTIES = new Set(['links.createOne', 'links.patch'])
+
+type PropertyVersions = readonly Pick<SettableProperty, 'name' | 'since'>[]
+
 /** The smallest set that contains all of the calls and the properties that they set. */
-export function versionNeeded(calls: readonly LoggedCall[]): number {
-  return Math.max(1, ...calls.map(versionOf))
+export function versionNeeded(
+  calls: readonly LoggedCall[],
+  properties: PropertyVersions = SETTABLE_PROPERTIES,
+): number {
+  return Math.max(1, ...calls.map((call) => versionOf(call, properties)))
 }
 
-function versionOf({ name, args }: LoggedCall): number {
+function versionOf({ name, args }: LoggedCall, properties: PropertyVersions): number {
   if (NEWEST_ONLY.has(name)) return CALLS_VERSION
-  const { patch = {} } = (name === 'links.patch' ? args : {}) as Partial<PatchLinks>
-  const properties = SETTABLE_PROPERTIES.filter((one) => patch[one.name] !== undefined)
-  return Math.max(sinceOf(WRITES[name] ?? {}), ...properties.map(sinceOf))
+  const { patch = {} } = (SETS_PROPERTIES.has(name) ? args : {}) as { patch?: PropertiesPatch }
+  const set = properties.filter((one) => patch[one.name] !== undefined)
+  return Math.max(sinceOf(WRITES[name] ?? {}), ...set.map(sinceOf))
 }
 
 function sinceOf({ since = 1 }: { since?: number | undefined }): number {
@@ -98,7 +110,7 @@ export function splitCalls(calls: readonly LoggedCall[]): LoggedCall[][] {
   const all: LoggedCall[][] = []
   let room = 0
   for (const call of calls) {
-    const bytes = bytesOf(call.args)
+    const bytes = CALL_BYTES + bytesOf(call.args)
     if (bytes > room) {
       all.push([])
       room = ENTRY_BYTES
@@ -109,11 +121,14 @@ export function splitCalls(calls: readonly LoggedCall[]): LoggedCall[][] {
   return all
 }
 
+/** The name of a call, and the names of its arguments. */
+const CALL_BYTES = 100
+/** A number with its comma, or the punctuation of a list. */
+const VALUE_BYTES = 8
+
 /** The approximate size. */
-function bytesOf(args: unknown): number {
-  let bytes = 100
-  for (const value of Object.values((args ?? {}) as object)) {
-    if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
-  }
-  return bytes
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length
+  if (typeof value !== 'object' || value === null) return VALUE_BYTES
+  return Object.values(value).reduce((sum, one) => sum + bytesOf(one), VALUE_BYTES)
 }
