@@ -268,6 +268,7 @@ async function openStorage({ config, log, start, folder }: Base, { db }: { db: D
     db,
     callReader: (name, args, options) => reader.call(name, args as never, options),
     callWriter: (name, args, options) => writer.call(name, args, options),
+    whenAllApplied: (name, options) => writer.whenAllApplied(name, options),
     effects: receivers,
   })
   const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork }

@@ -50,7 +50,7 @@ const subjects = { lines }
 const CODES = ['SPRING', 'SUMMER'] as Code[]
 
 /** The data over one connection; `done` collects calls, effects and results in their order. */
-function setUp() {
+function setUp(options: Partial<Parameters<typeof openSubjects>[1]> = {}) {
   const db = new Database(':memory:')
   db.run('CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT)')
   const functions = { ...scanFunctions(subjects, db), ...writeFunctions(subjects, db, { id: '' }) }
@@ -70,6 +70,7 @@ function setUp() {
     callReader: call,
     callWriter: call,
     effects: [receiver],
+    ...options,
   })
   return { db, data, done, state, receiver }
 }
@@ -89,6 +90,23 @@ test('effects are applied before the caller continues, and never for a write tha
   state.isFull = true
   await expect(data.lines.add(CODES)).rejects.toThrow('disk is full')
   expect(done).toEqual(['lines.add'])
+})
+
+test('effects are applied on this host before the other hosts are waited for', async () => {
+  const [waits, applied] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { data, done } = setUp({
+    whenAllApplied(name) {
+      done.push(`waits for others after ${name}`)
+      waits.resolve()
+      return applied.promise
+    },
+  })
+  const answered = data.lines.clear().then(() => done.push('answered'))
+  await Promise.race([waits.promise, answered])
+  expect(done).toEqual(['lines.clear', 'rules changed', 'waits for others after lines.clear'])
+  applied.resolve()
+  await answered
+  expect(done.at(-1)).toBe('answered')
 })
 
 test('a write of another host has the same effects, and an unknown call has none', () => {

@@ -142,18 +142,23 @@ interface SubjectOptions {
   /** Call the functions of `scanFunctions` and `writeFunctions`. */
   callReader: Send
   callWriter: Send
+  /**
+   * Resolves when the other hosts of a cluster have applied a write that `callWriter` has just
+   * resolved. Undefined, or absent: there is nothing to wait for.
+   */
+  whenAllApplied?(name: string, options?: CallOptions): Promise<void> | undefined
   /** Each receives the effects of every committed write. */
   effects: readonly Effects[]
 }
 
 /**
  * The operations of all subjects. A write resolves once its change is on disk and its effects are
- * applied: a later request never sees what was before it. It rejects, with nothing changed, if the
- * disk refuses.
+ * applied, in a cluster on all live hosts: a later request never sees what was before it. It
+ * rejects, with nothing changed, if the disk refuses.
  */
 export function openSubjects<All extends Subjects>(
   subjects: All,
-  { db, callReader, callWriter, effects }: SubjectOptions,
+  { db, callReader, callWriter, whenAllApplied, effects }: SubjectOptions,
 ): DataOf<All> {
   const data = mapValues(subjects, ({ reads, scans, writes }, subjectName) => {
     const callScan = (name: string) => (args: unknown, options?: CallOptions) =>
@@ -164,7 +169,10 @@ export function openSubjects<All extends Subjects>(
         const message = declared.pack ? declared.pack(command as never) : command
         const packed = await callWriter(call, message, options)
         // Nothing may be awaited between the commit and its effects.
-        return settle(declared, packed, effects)
+        const result = settle(declared, packed, effects)
+        const others = whenAllApplied?.(call, options)
+        if (others) await others
+        return result
       }
     }
     return Object.assign(

@@ -75,7 +75,10 @@ export class Writer implements Decider {
     return performance.now() - this.#askedAt
   }
 
-  /** Calls a function of the writer thread: see `writeFunctions`. */
+  /**
+   * Calls a function of the writer thread: see `writeFunctions`. Resolves once its change is on the
+   * disk of this host.
+   */
   async call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
     const { problem } = this.#guards.data
     if (problem && name !== COUNT_HITS) throw new Error(problem)
@@ -83,16 +86,21 @@ export class Writer implements Decider {
     try {
       const value = await this.#thread.call(name, args as never, options)
       this.#failing = false
-      const { isAcknowledged = !options.background && name !== COUNT_HITS } = options
-      if (this.#others && isAcknowledged) {
-        await this.#others.whenAllApplied(this.#thread.place)
-      }
       return value
     } catch (error) {
       this.#failing = true
       this.#probe ??= setTimeout(() => void this.#ask(), PROBE_MS)
       throw error
     }
+  }
+
+  /**
+   * Resolves when the other hosts have applied the change of a call that has just resolved.
+   * Undefined if nobody waits for them.
+   */
+  whenAllApplied(name: string, options: CallOptions = {}): Promise<void> | undefined {
+    const { isAcknowledged = !options.background && name !== COUNT_HITS } = options
+    return isAcknowledged ? this.#others?.whenAllApplied(this.#thread.place) : undefined
   }
 
   get isInCluster(): boolean {
