@@ -19,7 +19,7 @@ import { wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
-import { type Caller, functionOf } from '../lib/thread.ts'
+import { type Caller, functionOf, type NamedFunctions } from '../lib/thread.ts'
 import { PublicUrls } from '../links/link.ts'
 import type { ResolveDeps } from '../links/resolve.ts'
 import { MaintenanceMode } from '../maintenance/mode.ts'
@@ -171,6 +171,7 @@ async function openFolder<Commands extends Functions<Administration>>(
 class FolderWriter implements AsyncDisposable {
   readonly #db: Database
   readonly #config: Config
+  #functions: NamedFunctions | undefined
   #log: Promise<Order> | undefined
 
   constructor(db: Database, config: Config) {
@@ -181,7 +182,8 @@ class FolderWriter implements AsyncDisposable {
   async call(name: string, args: unknown): Promise<unknown> {
     const log = await this.#openLog()
     if (!log) {
-      const run = functionOf(writeFunctions(subjects, this.#db, { id: '' }), name)
+      this.#functions ??= writeFunctions(subjects, this.#db, { id: '' })
+      const run = functionOf(this.#functions, name)
       return inTransaction(this.#db, () => run(args))
     }
     const [outcome] = await log.submit([{ name, args }])
