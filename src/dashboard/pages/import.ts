@@ -106,7 +106,7 @@ function importPage(context: PageContext): Response {
     back: { href: '/app/links', label: 'All links' },
     main: html`
       ${job && jobCard(user, job)}
-      ${!isRunning && uploadCard(user)}
+      ${!isRunning && uploadCard(user, job)}
       ${parts.card(
         'Export',
         html`<p>All your links as one file. JSON Lines has everything about each link, and another
@@ -119,7 +119,7 @@ function importPage(context: PageContext): Response {
   })
 }
 
-function uploadCard(user: CurrentUser): Html {
+function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
   return parts.card(
     'Import links of another service',
     parts.form(
@@ -166,7 +166,8 @@ function uploadCard(user: CurrentUser): Html {
           label: 'Leave out disabled links, which are imported paused otherwise',
         }),
         parts.checkbox({ name: 'without_hits', label: 'Start all hits at 0' }),
-        parts.button('Check the file'),
+        // The import of a checked file is the next step.
+        parts.button('Check the file', job?.phase === 'checked' ? 'plain' : 'primary'),
       ],
       { enctype: 'multipart/form-data' },
     ),
