@@ -6,7 +6,8 @@ import { ConfigError, listSettings, readConfig } from './config.ts'
 import { urlHost } from './lib/local-address.ts'
 
 test('every setting has its documented default', () => {
-  const config = readConfig({})
+  const { settings, ...config } = readConfig({})
+  expect(settings.some(({ isSet }) => isSet)).toBe(false)
   expect(config).toEqual({
     port: 3000,
     host: '0.0.0.0',
@@ -179,6 +180,51 @@ test('each setting is listed with its default and its meaning, and the README na
   expect(shown.get('BASE_URL')).toBe('http://localhost:<PORT>')
   expect(shown.get('TRUSTED_PROXIES')).toBe('none')
   expect(shown.get('METRICS_LISTEN')).toBe('none')
+})
+
+test('a bad setting is reported with the value that it has, on one line, and secrets are not', () => {
+  const messageFor = (env: Record<string, string>): string => {
+    try {
+      readConfig(env)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return ''
+  }
+  expect(messageFor({ PORT: '80a' })).toEndWith('from 0 to 65535 (it is “80a”)')
+  expect(messageFor({ LOG_LEVEL: 'loud' })).toContain('“loud”')
+  expect(messageFor({ PORT: '1\n2\u001b[31m' })).not.toMatch(/\p{Cc}/u)
+  expect(messageFor({ PORT: 'x'.repeat(5000) }).length).toBeLessThan(400)
+  const secrets = [
+    { BASE_URL: 'http://user:s3cret@hop.example' },
+    { BASE_URL: 'http:/user:s3cret@hop.example' },
+    { ROOT_URL: 'ftp://hop.example/?token=s3cret' },
+    { CLUSTER_URL: 'postgresq://user:s3cret' },
+    { CLUSTER_URL: 'user:s3cret@host/db' },
+    { CLUSTER_URL: 'postgres://user:s3%cret@host/db' },
+  ]
+  for (const env of secrets) {
+    expect(messageFor(env)).toStartWith('Bad setting: ')
+    expect(messageFor(env)).not.toMatch(/s3/)
+  }
+})
+
+test('the active settings are listed without secrets', () => {
+  const { settings } = readConfig({
+    PORT: '8080',
+    CLUSTER_URL: 'postgres://hop:s3cret@db.example:5432/hop?sslmode=require&password=s3cret',
+    HOPCODE_API_KEY: 'hop_s3cret',
+    NOT_FOUND_URL: 'https://example.com/?token=s3cret',
+  })
+  const shown = Object.fromEntries(settings.map(({ name, value }) => [name, value]))
+  expect(shown).toMatchObject({
+    PORT: '8080',
+    HOST: '0.0.0.0',
+    CLUSTER_URL: 'postgres://…@db.example:5432/hop',
+    HOPCODE_API_KEY: 'set, not shown',
+  })
+  expect(JSON.stringify(settings)).not.toContain('s3cret')
+  expect(settings.filter(({ isSet }) => isSet).map(({ name }) => name)).toHaveLength(4)
 })
 
 test('a budget of 0 is accepted: it means no limit', () => {

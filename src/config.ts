@@ -199,6 +199,44 @@ const COMPUTED: Readonly<Record<string, string>> = {
   HIT_FLUSH_MS: `${HIT_FLUSH_MS}, with CLUSTER_URL ${SHARED_HIT_FLUSH_MS}`,
 }
 
+/** Settings whose values are secrets. A URL with a typing error may still have its password. */
+const SECRETS = new Set(['HOPCODE_API_KEY', 'CLUSTER_URL'])
+const SHOWN_MAX = 200
+
+/**
+ * The value of a setting for a person, on one line of bounded length: without what stands before
+ * an @ or in a query string, which may be a password or a token.
+ */
+function shownValue(text: string): string {
+  const open = text.replace(/^.*@/s, '…@').replace(/\?.*$/s, '?…')
+  const line = open.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
+  return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line
+}
+
+function activeValue(name: string, text: string): string {
+  if (name !== 'CLUSTER_URL') return SECRETS.has(name) ? 'set, not shown' : shownValue(text)
+  const { protocol, host, pathname } = new URL(text)
+  return `${protocol}//…@${host}${pathname}`
+}
+
+type Present = Readonly<Record<string, string | undefined>>
+
+const activeSettings = (present: Present) =>
+  listSettings().map(({ name, fallback, meaning }) => {
+    const text = present[name]
+    const isSet = text !== undefined
+    return { name, meaning, isSet, value: isSet ? activeValue(name, text) : fallback }
+  })
+
+function badSettings(issues: readonly z.core.$ZodIssue[], present: Present): ConfigError {
+  const lines = issues.map(({ path, message }) => {
+    const name = path.join('.')
+    const given = SECRETS.has(name) ? '' : ` (it is “${shownValue(present[name] ?? '')}”)`
+    return `${name} ${message}${given}`
+  })
+  return new ConfigError(`Bad setting: ${lines.join('; ')}`)
+}
+
 /** Every setting with its default as text, for `hopcode help settings`. */
 export function listSettings() {
   const defaults: Record<string, unknown> = Environment.parse({})
@@ -230,10 +268,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   )
   const parsed = Environment.safeParse(present)
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`)
-    throw new ConfigError(`Bad setting: ${lines.join('; ')}`)
-  }
+  if (!parsed.success) throw badSettings(parsed.error.issues, present)
   const env = parsed.data
   if (env.PORT === 0 && env.BASE_URL === undefined) {
     throw new ConfigError('Bad setting: PORT must not be 0 without BASE_URL')
@@ -301,6 +336,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: env.LOG_LEVEL,
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
+    /** Every setting with its active value as text, for a person, without secrets. */
+    settings: activeSettings(present),
     // For commands that call a service on any machine.
     remote: { url: env.HOPCODE_URL, apiKey: env.HOPCODE_API_KEY },
     // Whether the public address shows metrics to callers on this machine. Behind a proxy, where

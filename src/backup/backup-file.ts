@@ -12,6 +12,7 @@ import { assert } from '../lib/assert.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { requireRoom } from './disk.ts'
+import { wholeFrame } from './zstd-frame.ts'
 
 /**
  * A backup is one SQLite database, compressed with zstd: the tables of the service, and a table
@@ -147,7 +148,8 @@ export async function unpackBackup(
   if (!isPlain && !head.subarray(0, ZSTD_MAGIC.length).equals(ZSTD_MAGIC)) {
     throw new DataError(`${from} is not a backup of Hopcode.`)
   }
-  const stages = isPlain ? [] : [createZstdDecompress()]
+  // The decompressor accepts input that is cut off.
+  const stages = isPlain ? [] : [wholeFrame, createZstdDecompress()]
   const whole = (parts: AsyncIterable<Buffer>) => limitToHeader(parts, dirname(file))
   try {
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 })
@@ -157,7 +159,6 @@ export async function unpackBackup(
     if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
     throw damaged(from, (error as Error).message)
   }
-  // The decompressor accepts input that is cut off.
   const bytes = await Bun.file(file).slice(0, HEADER_BYTES).bytes()
   if (statSync(file).size !== databaseBytes(Buffer.from(bytes)))
     throw damaged(from, 'it is cut off')

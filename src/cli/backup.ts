@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Command } from '@commander-js/extra-typings'
 import { type Contents, type Manifest, type Sink, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
+import { recordBackup } from '../backup/last-backup.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { formatBytes } from '../lib/bytes.ts'
 import { DataError } from '../lib/data-error.ts'
@@ -57,6 +58,7 @@ async function backup(
   requireTarget(name, isStream)
   try {
     const manifest = isStream ? await toStream(job) : await toFile(job, name)
+    if (!forJoin) noteBackup(dataDir)
     const summary = `Backed up to ${name}: ${contents(manifest)}.`
     return isStream
       ? summary
@@ -64,6 +66,15 @@ async function backup(
   } catch (error) {
     if (error instanceof DataError) throw error
     throw new CommandError(`${name} cannot be written: ${messageOf(error)}`)
+  }
+}
+
+/** For the page of the service. The backup is complete without it. */
+function noteBackup(dataDir: string): void {
+  try {
+    recordBackup(dataDir)
+  } catch (error) {
+    printError(`The page of the service will not show this backup: ${messageOf(error)}`)
   }
 }
 

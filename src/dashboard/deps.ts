@@ -4,6 +4,7 @@ import { Sessions } from '../accounts/sessions.ts'
 import { Throttle } from '../accounts/throttle.ts'
 import type { TopLinks } from '../analytics/top.ts'
 import type { VisitDetails } from '../analytics/visits.ts'
+import { lastBackupAt } from '../backup/last-backup.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { Config } from '../config.ts'
 import type { Data } from '../data.ts'
@@ -77,6 +78,9 @@ export function openDashboard({ config, shared, startPasswords }: DashboardOptio
     signUp,
     operatorName,
     operatorLogo,
+    settings: config.settings,
+    /** Epoch ms; undefined if no backup was recorded. */
+    lastBackupAt: () => lastBackupAt(config.dataDir),
     passwords: new Passwords({ start: startPasswords }),
     deletion: new AccountDeletion({ data, links, log, takeOverMs }),
     sessions: new Sessions({

@@ -150,7 +150,7 @@ export function searches(db: Database, sizes = SEARCH_SIZES) {
 
 type Statements = ReturnType<typeof prepare>
 
-interface Row extends Pick<Link, 'code' | 'url'> {
+export interface Row extends Pick<Link, 'code' | 'url'> {
   id: number
   /** The properties that are searched too; null without any. */
   text: string | null
@@ -183,10 +183,7 @@ class Search implements LinkSource {
   readonly #statements: Statements
   readonly #sizes: typeof SEARCH_SIZES
   readonly #accountId: AccountId
-  /** Normalizes texts for comparison: the contract has no accents folded. */
-  readonly #normalize: (text: string) => string
-  /** Normalized, and as they are compared with codes, which are in upper case. */
-  readonly #words: readonly { forms: readonly string[]; code: string }[]
+  readonly #compare: Compare
   readonly #query: string | undefined
   #span: number
   /** Rows to read before the index is used again. */
@@ -197,17 +194,13 @@ class Search implements LinkSource {
     sizes: typeof SEARCH_SIZES,
     { accountId, text, inProperties }: SearchText,
   ) {
-    const words = inProperties ? wordsOf(text).map(urlForms) : [[text]]
-    this.#normalize = inProperties ? fold : lower
+    const { query, compare } = comparison(text, inProperties)
     this.#statements = statements
     this.#sizes = sizes
     this.#span = sizes.span
     this.#accountId = accountId
-    this.#words = words.map((forms) => ({
-      forms: forms.map(this.#normalize),
-      code: this.#normalize(forms[0] ?? '').replace(/[a-z]/g, (letter) => letter.toUpperCase()),
-    }))
-    this.#query = candidatesQuery(words.map((forms) => forms.map(fold)))
+    this.#compare = compare
+    this.#query = query
   }
 
   count({ after, upTo }: IdRange, isOver: IsOver): Counted {
@@ -281,15 +274,40 @@ class Search implements LinkSource {
     const beyond = this.#statements.nth.get(this.#accountId, after, links)?.id
     return beyond === undefined || beyond > upTo
   }
+}
 
-  #compare(rows: readonly Row[]): Compare {
+/** The matches among some rows. */
+interface Compared {
+  /** Ascending, as the rows. */
+  ids: number[]
+  bytes: number
+}
+
+type Compare = (rows: readonly Row[]) => Compared
+
+/**
+ * What a search looks up in the index, undefined where all words are too short for it, and how it
+ * compares the rows of candidates. The contract has no accents folded.
+ */
+export function comparison(
+  text: string,
+  inProperties: boolean,
+): { query: string | undefined; compare: Compare } {
+  const normalize = inProperties ? fold : lower
+  const sent = inProperties ? wordsOf(text).map(urlForms) : [[text]]
+  // Codes are in upper case.
+  const words = sent.map((forms) => ({
+    forms: forms.map(normalize),
+    code: normalize(forms[0] ?? '').replace(/[a-z]/g, (letter) => letter.toUpperCase()),
+  }))
+  const compare: Compare = (rows) => {
     const ids: number[] = []
     let bytes = 0
     for (const { id, code, url, text } of rows) {
       bytes += ROW_BYTES + (url?.length ?? 0) + (text?.length ?? 0)
-      const address = url === null ? '' : this.#normalize(url)
-      const properties = text === null ? '' : this.#normalize(text)
-      const isFound = this.#words.every(
+      const address = url === null ? '' : normalize(url)
+      const properties = text === null ? '' : normalize(text)
+      const isFound = words.every(
         (word) =>
           code.includes(word.code) ||
           word.forms.some((form) => address.includes(form) || properties.includes(form)),
@@ -298,14 +316,9 @@ class Search implements LinkSource {
     }
     return { ids, bytes }
   }
+  return { query: candidatesQuery(sent.map((forms) => forms.map(fold))), compare }
 }
 
-interface Compare {
-  /** Ascending. */
-  ids: number[]
-  bytes: number
-}
-
-interface Part extends Compare {
+interface Part extends Compared {
   upTo: number
 }

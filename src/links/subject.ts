@@ -5,6 +5,7 @@ import { encodeCreate, type Link } from './link.ts'
 import { listScans } from './lists.ts'
 import { exportScans } from './pieces.ts'
 import { LinkReads } from './read.ts'
+import { searchAllScans } from './search-all.ts'
 import { indexWrites } from './search-index.ts'
 import { type Creation, linkWrites } from './store.ts'
 import { tagScans } from './tags.ts'
@@ -13,7 +14,7 @@ import { tagScans } from './tags.ts'
 export const links = subject({
   reads: (db): LinkReads => new LinkReads(db),
 
-  scans: { ...listScans, ...tagScans, ...exportScans, ...codeScans },
+  scans: { ...listScans, ...tagScans, ...exportScans, ...codeScans, ...searchAllScans },
 
   writes: {
     ...indexWrites,

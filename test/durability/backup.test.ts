@@ -89,6 +89,7 @@ test('the drill: a backup under load, the server killed, the folder wiped, the b
     await service.end('SIGKILL')
   }
   expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(statSync(join(folder.path, 'last-backup')).mtimeMs).toBeGreaterThan(0)
   expect(readdirSync(elsewhere.path)).toEqual(['drill.hopcode'])
   rmSync(folder.path, { recursive: true })
   expect(await run(['restore', file], env)).toContain('3 accounts')
@@ -295,6 +296,8 @@ test('a backup replaces no file, goes to no terminal, and says what is wrong in 
   const taken = await command(['backup', file], env)
   expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('exists already') })
   expect(readFileSync(file, 'utf8')).toBe('precious')
+  // The age of the last backup is that of a complete one.
+  expect(existsSync(join(folder.path, 'last-backup'))).toBe(false)
   const astray = await command(['backup', join(elsewhere.path, 'no', 'where.hopcode')], env)
   expect(astray.code).toBe(1)
   expect(astray.err).toMatch(

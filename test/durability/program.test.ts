@@ -106,8 +106,8 @@ test('each page and form of the dashboard works, although the program is minifie
   expect((await send(`${address}?range=24h`)).status).toBe(200)
 
   const forms = [
-    ['/app/links/SPRING26', { url: 'https://example.com/new' }, 303],
-    ['/app/links/SPRING26', { url: 'javascript:alert(1)' }, 422],
+    ['/app/links/SPRING26/destination', { url: 'https://example.com/new' }, 303],
+    ['/app/links/SPRING26/destination', { url: 'javascript:alert(1)' }, 422],
     ['/app/keys/new', { name: 'Website', scope: 'read' }, 200],
     ['/app/service/accounts/1/plan', { plan: 'pro' }, 303],
     ['/app/service/links/SPRING26/disable', { reason: '' }, 422],
@@ -277,7 +277,7 @@ test('a bad setting, a port in use and a damaged file each end the start with on
   expect(await command(['serve'], { DATA_DIR: folder.path, PORT: 'http' })).toEqual({
     code: 1,
     out: '',
-    err: 'hopcode: Bad setting: PORT must be a whole number from 0 to 65535\n',
+    err: 'hopcode: Bad setting: PORT must be a whole number from 0 to 65535 (it is “http”)\n',
   })
   using other = temporaryFolder()
   await using service = await Service.start({ DATA_DIR: folder.path })

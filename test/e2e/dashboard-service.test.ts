@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { recordBackup } from '../../src/backup/last-backup.ts'
 import type { DashboardDeps } from '../../src/dashboard/deps.ts'
 import { servicePages } from '../../src/dashboard/pages/service.ts'
 import { serviceAccountsPages } from '../../src/dashboard/pages/service-accounts.ts'
+import { serviceHostsPages } from '../../src/dashboard/pages/service-hosts.ts'
 import { serviceLinksPages } from '../../src/dashboard/pages/service-links.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
@@ -40,6 +42,7 @@ const ROUTES = [
   ['GET', `${ACCOUNTS}/1`],
   ['POST', `${ACCOUNTS}/1/plan`],
   ['POST', `${ACCOUNTS}/1/reset`],
+  ['GET', `${ACCOUNTS}/1/links`],
   ['GET', `${ACCOUNTS}/1/disable`],
   ['POST', `${ACCOUNTS}/1/disable`],
   ['POST', `${ACCOUNTS}/1/enable`],
@@ -47,6 +50,9 @@ const ROUTES = [
   ['GET', '/app/service/links/SPRING26'],
   ['POST', '/app/service/links/SPRING26/disable'],
   ['POST', '/app/service/links/SPRING26/enable'],
+  ['GET', '/app/service/hosts'],
+  ['POST', '/app/service/hosts'],
+  ['POST', '/app/service/hosts/unblock'],
 ] as const
 
 test('for everybody but the owner there is no page of the service, and nothing is changed', async () => {
@@ -77,7 +83,7 @@ test('for everybody but the owner there is no page of the service, and nothing i
 test('that list of pages and forms is whole', () => {
   // Routes are known before anything that they work with.
   const deps = {} as DashboardDeps
-  const all = [servicePages, serviceAccountsPages, serviceLinksPages]
+  const all = [servicePages, serviceAccountsPages, serviceLinksPages, serviceHostsPages]
   const found = all.flatMap((pages) =>
     pages(deps).routes.map(
       ({ method, path }) => `${method} ${path.replace(':id', '1').replace(':code', 'SPRING26')}`,
@@ -344,4 +350,20 @@ test('the page says how the service is, and a blocklist file that fails', async 
   const part = await owner.get('/app/service', { 'hx-request': 'true' })
   expect(part.text).not.toMatch(/<html|<form/)
   expect(part.text).toContain('Journal filled')
+})
+
+test('the page shows the age of the last backup, and the active settings without secrets', async () => {
+  await using app = await testApp({ env: { HOPCODE_API_KEY: 'hop_s3cret', LINK_CACHE_MAX: '777' } })
+  const { owner } = await setUpOwner(app)
+  const { text } = await owner.get('/app/service')
+  expect(text).toContain('<strong>None yet</strong>')
+  expect(text).toMatch(/<code>LINK_CACHE_MAX<\/code>[\s\S]*?777/)
+  expect(text).toMatch(/<code>SIGNUPS_PER_DAY<\/code>[\s\S]*?500/)
+  expect(text).toContain('set, not shown')
+  expect(text).not.toContain('s3cret')
+  recordBackup(app.dataDir)
+  utimesSync(join(app.dataDir, 'last-backup'), 0, (START - 3 * 60 * 60 * 1000) / 1000)
+  expect((await owner.get('/app/service')).text).toContain('<strong>3 h 0 min ago</strong>')
+  recordBackup(app.dataDir)
+  expect((await owner.get('/app/service')).text).toContain('<strong>0 s ago</strong>')
 })

@@ -6,6 +6,7 @@ import type { AccountOverview, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
+import { searchTextOf } from '../../links/resolve.ts'
 import { withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -15,6 +16,7 @@ import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
 import { serviceTabs } from './service.ts'
+import { serviceLinkTable } from './service-link-table.ts'
 
 const PATH = '/app/service/accounts'
 const pathOf = ({ id }: AccountRow) => `${PATH}/${id}` as const
@@ -41,6 +43,7 @@ export const serviceAccountsPages = signedInPages(
       return seeOther(`${PATH}?done=withdrawn`)
     },
     'GET /app/service/accounts/:id': accountPage,
+    'GET /app/service/accounts/:id/links': linksPage,
     'POST /app/service/accounts/:id/plan': (context) => {
       const account = accountOf(context)
       const plan = requirePlan(context.form)
@@ -150,7 +153,11 @@ const accountTable = (items: readonly AccountOverview[]): Html => html`
         isOwner === 1 && html` <span class="hint">owner</span>`
       }`,
     Plan: ({ plan }) => planName(plan),
-    Links: { cell: ({ linkCount }) => parts.count(linkCount), isNumber: true },
+    Links: {
+      cell: ({ id, linkCount }) =>
+        html`<a href="${`${PATH}/${id}/links`}">${parts.count(linkCount)}</a>`,
+      isNumber: true,
+    },
     'Stored URLs': { cell: ({ urlBytes }) => formatBytes(urlBytes), isNumber: true },
     Since: ({ createdAt }) => parts.time(createdAt),
     'Last seen': ({ seenAt }) => (seenAt === null ? 'not recently' : parts.time(seenAt)),
@@ -272,7 +279,11 @@ function accountFacts({ accounts, clock, plans }: DashboardDeps, account: Accoun
   return parts.facts([
     ['State', disabledAt === null ? 'active' : disabledSince(disabledAt)],
     account.isOwner === 1 && ['Role', 'owner of the service'],
-    ...parts.storedFacts(account, plans[account.plan]),
+    ...parts
+      .storedFacts(account, plans[account.plan])
+      .map(
+        ([name, value]) => [name, name === 'Links' ? linksLink(account, value) : value] as const,
+      ),
     linksDisabledAt !== null && ['State of its links', disabledSince(linksDisabledAt)],
     ['Since', parts.time(account.createdAt)],
     ['API key', hasActiveKey ? 'active' : keys.length > 0 ? 'expiring' : 'none'],
@@ -282,6 +293,42 @@ function accountFacts({ accounts, clock, plans }: DashboardDeps, account: Accoun
     ],
     ['Two-factor sign-in', account.totpEnabledAt === null ? 'off' : 'on'],
   ])
+}
+
+const linksLink = (account: AccountRow, text: string): Html =>
+  html`<a href="${`${pathOf(account)}/links`}">${text}</a>`
+
+async function linksPage(context: PageContext): Promise<Response> {
+  const { deps, query } = context
+  const account = accountOf(context)
+  const path = `${pathOf(account)}/links` as const
+  const text = (query.search ?? '').trim()
+  const number = pageNumber(query.page)
+  const { total, links } = await deps.pages.find({
+    accountId: account.id,
+    limit: PAGE_SIZE,
+    offset: (number - 1) * PAGE_SIZE,
+    search: searchTextOf(deps, account.id, text),
+    inProperties: true,
+  })
+  const pageOf = (to: number) =>
+    `${path}?${new URLSearchParams({ search: text, page: String(to) })}`
+  return page(context, {
+    title: `Links of ${shortEmail(account.email)}`,
+    back: { href: pathOf(account), label: shortEmail(account.email) },
+    main: parts.card(parts.plural(total, 'link'), [
+      parts.searchForm(path, {
+        name: 'search',
+        label: 'Find by address, destination, title, tag or note',
+        value: text,
+        autocomplete: 'off',
+      }),
+      links.length > 0
+        ? serviceLinkTable(deps, { caption: 'Links, newest first', links, hasAccounts: false })
+        : html`<p>${text === '' ? 'No links.' : 'No link contains the text.'}</p>`,
+      pager(number, total, pageOf),
+    ]),
+  })
 }
 
 const resetLinkCard = (link: string, { email }: AccountRow): Html =>

@@ -4,6 +4,7 @@ import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { resolveCode } from '../../links/resolve.ts'
+import { type FoundLinks, findInAll, isSearchableInAll } from '../../links/search-all.ts'
 import type { DisabledCode } from '../../moderation/moderation.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
@@ -13,14 +14,15 @@ import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
-import { destination } from '../ui/link-parts.ts'
+import { addressText, destination } from '../ui/link-parts.ts'
 import { serviceTabs } from './service.ts'
+import { serviceLinkTable } from './service-link-table.ts'
 
 const PATH = '/app/service/links'
 
 /**
- * Any link by its code or address, for the owner of the service: its account, and whether it is
- * disabled.
+ * Links of all accounts, by their addresses and destinations, for the owner of the service: their
+ * accounts, and whether they are disabled.
  */
 export const serviceLinksPages = signedInPages(
   {
@@ -64,30 +66,36 @@ function requireLink({ deps, params }: PageContext): FoundLink {
   return found
 }
 
-function listPage(context: PageContext): Response {
+/** Links of a search. A longer text finds fewer. */
+const FOUND_MAX = 200
+
+async function listPage(context: PageContext): Promise<Response> {
   const { deps, query } = context
   const text = (query.code ?? '').trim()
   const code = resolveCode(deps, text)
   if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
+  const found = isSearchableInAll(text)
+    ? await findInAll(deps.data, { text, limit: FOUND_MAX })
+    : { links: [], hasMore: false }
+  const hasFailed = text !== '' && found.links.length === 0
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { total, items } = deps.data.moderation.list(range)
-  const error = text === '' ? undefined : 'No link has this code or address.'
   return page(context, {
     title: 'Links of all accounts',
     tabs: serviceTabs('Links'),
-    status: error ? 422 : 200,
+    status: hasFailed ? 422 : 200,
     main: html`
-      ${parts.card(
-        'Find a link',
+      ${parts.card('Find links', [
         parts.searchForm(PATH, {
           name: 'code',
-          label: 'Code, alias or short URL',
+          label: 'Short URL, alias, code, or a part of the destination',
           value: text,
-          error,
+          error: hasFailed ? problemOf(text) : undefined,
           autocomplete: 'off',
         }),
-      )}
+        found.links.length > 0 && foundLinks(deps, found),
+      ])}
       ${parts.card('Disabled codes', [
         html`<p>A disabled code answers “410 Link disabled”, and nobody can claim it.</p>`,
         items.length > 0 ? disabledTable(items) : html`<p>No disabled codes.</p>`,
@@ -95,6 +103,19 @@ function listPage(context: PageContext): Response {
       ])}`,
   })
 }
+
+const problemOf = (text: string): string =>
+  isSearchableInAll(text)
+    ? 'No link has this address, or contains this text.'
+    : 'No link has this address. To search, enter at least 3 characters.'
+
+const foundLinks = (deps: DashboardDeps, { links, hasMore }: FoundLinks): Html => html`
+  <p>${
+    hasMore
+      ? `The first ${FOUND_MAX} links that contain it. A longer text finds fewer.`
+      : `${parts.plural(links.length, 'link')} with it in the address, destination, title, tags or note.`
+  }</p>
+  ${serviceLinkTable(deps, { caption: 'Links that contain the text', links, hasAccounts: true })}`
 
 const disabledTable = (items: readonly DisabledCode[]): Html =>
   parts.table('Disabled codes, newest first', items, {
@@ -112,7 +133,7 @@ function linkPage(context: PageContext): Response {
   const { deps, user } = context
   const found = requireLink(context)
   return page(context, {
-    title: found.code,
+    title: found.link ? addressText(deps.addresses, found.link) : found.code,
     back: { href: PATH, label: 'Links of all accounts' },
     messages: DONE,
     main: html`
@@ -130,6 +151,7 @@ function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
   return parts.facts([
     ['State', stateOf(deps, link, disabled, account)],
     reason ?? false,
+    link.alias !== null && ['Code', link.code],
     ['Destination', link.url === null ? 'none yet' : destination(link.url)],
     [
       'Account',
@@ -154,7 +176,7 @@ function stateOf(
   if (blocklist.isBlocked(new URL(url)))
     return blocklist.isOwn(new URL(url))
       ? html`<strong>stopped</strong>: it leads to this service itself`
-      : html`<strong>stopped</strong>: its host is on the blocklist`
+      : html`<strong>stopped</strong>: its host is <a href="/app/service/hosts">blocked</a>`
   return 'active'
 }
 

@@ -17,7 +17,7 @@ const PATH = '/app/service'
 /** A longer maintenance is probably a mistyped date. */
 const MAINTENANCE_MAX_MS = 30 * DAY
 
-/** Health and maintenance, for the owner. */
+/** Health, maintenance, the age of the backup and the settings, for the owner. */
 export const servicePages = signedInPages(
   {
     'GET /app/service': (context) =>
@@ -75,7 +75,9 @@ function servicePage(context: PageContext): Response {
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
       <div class="columns cards">
         ${parts.card('Maintenance', maintenance(context))}
-      </div>`,
+        ${parts.card('Backup', backup(deps))}
+      </div>
+      ${parts.card('Settings', settings(deps))}`,
   })
 }
 
@@ -204,3 +206,37 @@ function maintenance(context: PageContext): Html {
       parts.button('Start maintenance', 'danger'),
     ])}`
 }
+
+function backup({ lastBackupAt, clock }: DashboardDeps): Html {
+  const at = lastBackupAt()
+  const age = at === undefined ? undefined : Math.max(0, clock() - at)
+  return html`
+    <p>${
+      at === undefined || age === undefined
+        ? html`<strong>None yet</strong> by <code>hopcode backup</code>.`
+        : html`<strong>${duration(age)} ago</strong> by <code>hopcode backup</code>:
+            ${parts.time(at)}.`
+    }</p>
+    <p class="hint">Copies by other tools, such as Litestream or snapshots of the disk, are not seen
+      here.</p>`
+}
+
+function settings({ settings }: DashboardDeps): Html {
+  const changed = settings.filter(({ isSet }) => isSet)
+  return html`
+    <p>They come from the environment of the service and change with its next start.
+      Passwords and keys are not shown.</p>
+    ${changed.length > 0 ? settingTable('Settings that are set', changed) : html`<p>None is set.</p>`}
+    <details>
+      <summary>All settings with their defaults</summary>
+      ${settingTable('All settings', settings)}
+    </details>`
+}
+
+const settingTable = (caption: string, settings: DashboardDeps['settings']): Html =>
+  parts.table(caption, settings, {
+    Name: ({ name }) => html`<code>${name}</code>`,
+    Value: ({ value, isSet }) =>
+      html`<span class="long">${value}</span>${!isSet && html` <span class="hint">default</span>`}`,
+    Meaning: ({ meaning }) => meaning,
+  })

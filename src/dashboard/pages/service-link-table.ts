@@ -1,0 +1,45 @@
+import type { Code } from '../../lib/code.ts'
+import { type Html, html } from '../../lib/html.ts'
+import type { Link } from '../../links/link.ts'
+import type { DashboardDeps } from '../deps.ts'
+import * as parts from '../ui/components.ts'
+import { addressText, destination } from '../ui/link-parts.ts'
+
+/** The path of a link's page for the owner of the service. */
+export const servicePathOf = (code: Code) => `/app/service/links/${code}` as const
+
+interface LinkTableProps {
+  caption: string
+  links: readonly Link[]
+  /** Whether the links are of several accounts. */
+  hasAccounts: boolean
+}
+
+/** Links as the owner of the service sees them, each with the way to its page. */
+export function serviceLinkTable(
+  deps: DashboardDeps,
+  { caption, links, hasAccounts }: LinkTableProps,
+): Html {
+  const { accounts, addresses, data, hits, blocklist } = deps
+  const counts = hits.of(links.map(({ id }) => id))
+  const reasons = data.moderation.findReasons(links.map(({ code }) => code))
+  const accountOf = ({ accountId }: Link) => {
+    const account = accounts.find(accountId)
+    if (!account) return 'none'
+    return html`<a class="long" href="${`/app/service/accounts/${account.id}`}">${account.email}</a>`
+  }
+  const stateOf = ({ code, url }: Link) => {
+    if (reasons.has(code)) return html`<strong>disabled</strong>`
+    if (url === null) return 'reserved'
+    return blocklist.isBlocked(new URL(url)) ? html`<strong>host blocked</strong>` : 'active'
+  }
+  return parts.table(caption, links, {
+    Link: (link) =>
+      html`<a class="code long" href="${servicePathOf(link.code)}">${addressText(addresses, link)}</a>`,
+    Destination: ({ code, url }) => url !== null && destination(url, servicePathOf(code)),
+    ...(hasAccounts && { Account: accountOf }),
+    State: stateOf,
+    Created: ({ createdAt }) => parts.time(createdAt),
+    Hits: { cell: ({ id }) => parts.count(counts.get(id) ?? 0), isNumber: true },
+  })
+}
