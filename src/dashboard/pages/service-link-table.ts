@@ -26,7 +26,8 @@ export function serviceLinkTable(
   const accountOf = ({ accountId }: Link) => {
     const account = accounts.find(accountId)
     if (!account) return 'none'
-    return html`<a class="long" href="${`/app/service/accounts/${account.id}`}">${account.email}</a>`
+    const path = `/app/service/accounts/${account.id}`
+    return html`<a class="long" href="${path}">${account.email}</a>`
   }
   const stateOf = ({ code, url }: Link) => {
     if (reasons.has(code)) return html`<strong>disabled</strong>`
@@ -34,8 +35,10 @@ export function serviceLinkTable(
     return blocklist.isBlocked(new URL(url)) ? html`<strong>host blocked</strong>` : 'active'
   }
   return parts.table(caption, links, {
-    Link: (link) =>
-      html`<a class="code long" href="${servicePathOf(link.code)}">${addressText(addresses, link)}</a>`,
+    Link: (link) => {
+      const text = addressText(addresses, link)
+      return html`<a class="code long" href="${servicePathOf(link.code)}">${text}</a>`
+    },
     Destination: ({ code, url }) => url !== null && destination(url, servicePathOf(code)),
     ...(hasAccounts && { Account: accountOf }),
     State: stateOf,

@@ -113,7 +113,7 @@ const foundLinks = (deps: DashboardDeps, { links, hasMore }: FoundLinks): Html =
   <p>${
     hasMore
       ? `The first ${FOUND_MAX} links that contain it. A longer text finds fewer.`
-      : `${parts.plural(links.length, 'link')} with it in the address, destination, title, tags or note.`
+      : `${parts.plural(links.length, 'link')} with it in an address, the title, tags or note.`
   }</p>
   ${serviceLinkTable(deps, { caption: 'Links that contain the text', links, hasAccounts: true })}`
 

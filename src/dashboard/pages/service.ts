@@ -226,7 +226,11 @@ function settings({ settings }: DashboardDeps): Html {
   return html`
     <p>They come from the environment of the service and change with its next start.
       Passwords and keys are not shown.</p>
-    ${changed.length > 0 ? settingTable('Settings that are set', changed) : html`<p>None is set.</p>`}
+    ${
+      changed.length > 0
+        ? settingTable('Settings that are set', changed)
+        : html`<p>None is set.</p>`
+    }
     <details>
       <summary>All settings with their defaults</summary>
       ${settingTable('All settings', settings)}
