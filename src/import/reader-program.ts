@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { cFunction } from '../lib/c-library.ts'
 import { stackOf } from '../lib/log.ts'
-import { setProcessPriority } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { readImport, type SentRows } from './plan.ts'
 import type { Answer, ReaderInput } from './reader.ts'
 import { SourceError, type SourceFile } from './source.ts'
@@ -56,7 +56,7 @@ function endWithParent(): void {
 
 /** Redirects and changes come first, for the processor and for memory. */
 function yieldToService(): void {
-  setProcessPriority('background')
+  setThreadPriority('background')
   try {
     // If memory runs out, the kernel ends this process and not the service.
     writeFileSync('/proc/self/oom_score_adj', '1000')

@@ -74,14 +74,3 @@ test('of a service, redirect threads come first, then the writer, then control a
   expect(niceness.filter((nice) => !expected.slice(1).includes(nice))).toEqual([])
   expect(getPriority(service.pid)).toBe(Math.max(10, own))
 })
-
-test('a process lowers the priority of all of its threads', async () => {
-  const source = `
-    require(${PRIORITY}).setProcessPriority('background')
-    const threads = require('node:fs').readdirSync('/proc/self/task').map(Number)
-    console.log(JSON.stringify(threads.map((id) => require('node:os').getPriority(id))))`
-  const child = Bun.spawn([process.execPath, '-e', source], { stdout: 'pipe' })
-  const levels = JSON.parse(await new Response(child.stdout).text()) as number[]
-  expect(levels.length).toBeGreaterThan(1)
-  expect(new Set(levels)).toEqual(new Set([19]))
-})

@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 /**
@@ -14,21 +14,9 @@ const NICENESS = { writes: 5, normal: 10, background: 19 } as const
  */
 export function setThreadPriority(priority: keyof typeof NICENESS): void {
   try {
-    lower(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), priority)
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, Math.max(NICENESS[priority], getPriority(thread)))
   } catch {
     // A refused priority affects only speed.
   }
-}
-
-/** The same for all threads of the process, those of the engine included. */
-export function setProcessPriority(priority: keyof typeof NICENESS): void {
-  try {
-    for (const thread of readdirSync('/proc/self/task')) lower(Number(thread), priority)
-  } catch {
-    // A thread may have ended meanwhile.
-  }
-}
-
-function lower(thread: number, priority: keyof typeof NICENESS): void {
-  setPriority(thread, Math.max(NICENESS[priority], getPriority(thread)))
 }
