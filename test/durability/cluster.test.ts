@@ -17,7 +17,10 @@ const HOSTS = 3
 /** Codes are drawn from 1024 ones, so that hosts draw the same one all the time. */
 const FEW_CODES = {
   file: 'src/links/create.ts',
-  changes: [[/newCode\(random\)/g, "('AAAAAA' + newCode(random).slice(0, 2)) as Code"]] as const,
+  changes: [
+    [/code \?\? newCode\(random\)/g, "code ?? (('AAAAAA' + newCode(random).slice(0, 2)) as Code)"],
+    [/code: newCode\(random\)/g, "code: ('AAAAAA' + newCode(random).slice(0, 2)) as Code"],
+  ] as const,
 }
 
 const title = `faults amid requests to ${HOSTS} hosts, ${ROUNDS} rounds (DURABILITY_SEED=${SEED})`
