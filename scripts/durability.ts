@@ -18,6 +18,7 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/durability/kill.test.ts': { KILL_ROUNDS: '500' },
   'test/durability/journal-threads.test.ts': { JOURNAL_KILL_ROUNDS: '500' },
   'test/durability/kill-bulk.test.ts': { KILL_BULK_ROUNDS: '24' },
+  'test/durability/kill-import.test.ts': { KILL_IMPORT_ROUNDS: '50' },
   'test/durability/restore.test.ts': { RESTORE_ROUNDS: '24' },
   'test/durability/full-disk-start.test.ts': { FULL_DISK_DISKS: '5' },
   'test/durability/io-faults.test.ts': { FAULT_ROUNDS: '40' },
@@ -45,8 +46,9 @@ async function run(file: string, seed: number): Promise<boolean> {
   const child = Bun.spawn([process.execPath, 'test', `./${file}`, ...words], {
     cwd: ROOT,
     env: {
-      ...process.env,
       ...LONG[file],
+      // Fewer or more rounds, such as KILL_ROUNDS=50.
+      ...process.env,
       ...Object.fromEntries(SEEDS.map((name) => [name, String(seed)])),
     },
     stdio: ['ignore', 'inherit', 'inherit'],
