@@ -38,7 +38,12 @@ export function addRemoteCommands(program: Command): void {
       'the file to write: PNG, or SVG if it ends with .svg; - is standard output',
       parseText,
     )
-    .action(async (code, { out }) => printError(await saveQr(await target(), code, out)))
+    .action(async (code, { out }) => {
+      const saved = await saveQr(await target(), code, out)
+      // Standard output may be the image itself.
+      if (out === '-') printError(saved)
+      else print(saved)
+    })
 }
 
 export async function target(): Promise<Target> {

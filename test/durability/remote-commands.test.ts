@@ -39,7 +39,12 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
 
   const out = join(folder.path, 'code.png')
   const code = shortUrl.slice(-8)
-  expect(await command(['qr', code, '--out', out], remote)).toMatchObject({ code: 0, out: '' })
+  const saved = `Saved ${out}\n`
+  expect(await command(['qr', code, '--out', out], remote)).toEqual({
+    code: 0,
+    out: saved,
+    err: '',
+  })
   expect((await decodeQr(readFileSync(out))).text).toBe(shortUrl)
   const exists = await command(['qr', code, '--out', out], remote)
   expect([exists.code, exists.err]).toEqual([1, expect.stringContaining('cannot be written')])
