@@ -111,7 +111,7 @@ function routes(service: Service) {
   const { config, dashboard, health } = service
   const follow = redirectFollower(service)
   const http = new Elysia({
-    // Without this a request with a short Host header reaches the wrong route.
+    // Elysia's default sends a request with a short Host header to the wrong route.
     handler: { standardHostname: false },
   })
     .headers(publicHeaders(config.baseUrl))

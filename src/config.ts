@@ -347,7 +347,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   }
 }
 
-/** Those that Bun's client knows. */
+/** Values of `sslmode` that Bun's client knows. */
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
 /** Why the client of PostgreSQL would not accept the URL. Without the URL, which has a password. */

@@ -11,7 +11,7 @@ test('a new key is hop_, 30 random characters and 6 of their checksum', () => {
 })
 
 test('the checksum is CRC-32 in base62', () => {
-  // Of "hop_" and 30 zeros; the figure is from Python's zlib.crc32.
+  // Checksum of "hop_" and 30 zeros; the figure is from Python's zlib.crc32.
   expect(newApiKey((length) => new Uint8Array(length))).toBe(`hop_${'0'.repeat(30)}3AfL5v`)
 })
 

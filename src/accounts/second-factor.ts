@@ -169,12 +169,12 @@ function totpOf(secret: Uint8Array, names: { issuer?: string; label?: string } =
 // Recovery codes: each replaces the app's code once, when the device is lost.
 
 export const RECOVERY_CODES = 10
-/** Without look-alikes. Ten characters are 50 bits. */
+/** Characters without look-alikes. Ten of them are 50 bits. */
 const RECOVERY_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const RECOVERY_LENGTH = 10
 const RECOVERY_SHAPE = new RegExp(`^[${RECOVERY_ALPHABET}]{${RECOVERY_LENGTH}}$`)
 
-/** As they are hashed and stored; `showRecoveryCode` makes them readable. */
+/** Recovery codes in the form that is hashed; `showRecoveryCode` makes them readable. */
 export const newRecoveryCodes = (random: RandomBytes): string[] =>
   Array.from({ length: RECOVERY_CODES }, () =>
     randomString(random, RECOVERY_ALPHABET, RECOVERY_LENGTH),

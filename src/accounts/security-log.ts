@@ -27,7 +27,7 @@ export type SecurityEvent =
 
 /** The source of a request. */
 export interface Origin {
-  /** As `clientNetwork` writes it: never the whole address. */
+  /** Network from `clientNetwork`: never the whole address. */
   network: string
   requestId: string
 }

@@ -44,7 +44,7 @@ export interface NewAccount {
   /** Its first API key. */
   key?: NewKey
   now: number
-  /** Without a password, the account signs in to the dashboard by a one-time link. */
+  /** Absent if the account signs in to the dashboard by a one-time link only. */
   passwordHash?: string | null
   isOwner?: boolean
 }

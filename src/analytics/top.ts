@@ -163,7 +163,7 @@ export const topLinks = subject({
         newest.all(accountId, limit)
     }),
 
-    /** In no order, without those that were deleted. */
+    /** The links with their titles, in no order, without deleted ones. */
     withTitles: scan((db) => {
       const titled = db.prepare<Omit<RangeTopLink, 'hits'>, [string]>(
         `SELECT links.id, code, url, title

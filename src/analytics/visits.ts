@@ -85,7 +85,7 @@ export class VisitDetails {
       let next: number | undefined = from
       while (next !== undefined) {
         const query: VisitQuery = { owner: part, from: next, to }
-        // In the background: lists come first.
+        // A background read, because lists come first.
         const read = () => data.visits.sums(query, { background: true })
         const slice: VisitSlice = await this.#reads.run(by, read)
         addSums(sums, decodeSums(slice.parts))
@@ -109,7 +109,7 @@ function partsOf(owner: HitOwner): HitOwner[] {
 /** Values with fewer hits could tell about single people. */
 const PUBLIC_HITS_MIN = 3
 
-/** Without values of few hits, which count as `other`: for a public page. */
+/** Counts for a public page: values of few hits are part of `other`. */
 export function withFewHidden(visits: Visits): Visits {
   const hide = (kind: VisitKind): VisitValue[] => {
     const isFew = ({ value, hits }: VisitValue) => hits < PUBLIC_HITS_MIN || value === OTHER

@@ -13,7 +13,7 @@ const HOST_LENGTH_MAX = 253
  */
 export const hostOf = (url: string): string => canonicalHost(new URL(url).hostname)
 
-/** As `hostOf`, from the value of `URL.hostname`. */
+/** The result of `hostOf` for a value of `URL.hostname`. */
 export function canonicalHost(hostname: string): string {
   if (hostname.startsWith('[')) return unmapped(hostname)
   let end = hostname.length

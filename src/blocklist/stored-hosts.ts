@@ -6,7 +6,7 @@ import { covers, HostSetBuilder, hostOf, type PackedHosts } from './match.ts'
 /** Hosts that the owner of the service has blocked on a page, beside those of the files. */
 
 export interface StoredHost {
-  /** In the form of `hostOf`. */
+  /** The host in the form of `hostOf`. */
   host: string
   reason: string
   blockedAt: number

@@ -206,7 +206,7 @@ afterAll(() => folder[Symbol.dispose]())
 
 type Judgement = 'blocked' | 'fine' | 'refused'
 
-/** As `shorten` judges. */
+/** The judgement of `shorten`. */
 function judge(url: string): Judgement {
   const { success, data } = Url.safeParse(url)
   if (!success) return 'refused'
@@ -249,7 +249,7 @@ const LOADING = `
   console.log(JSON.stringify([blocklist.state().entries, mostMib() - before]))
 `
 
-// In a process of its own: this one's memory is also what the tests before left.
+// A process of its own, because this one's memory includes what earlier tests left.
 test.skipIf(process.platform !== 'linux')(
   'a million hosts are loaded from a file without a flood of memory',
   () => {

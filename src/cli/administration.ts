@@ -36,7 +36,7 @@ export interface Administration extends KeyDeps, ResolveDeps {
   data: Data
   writer: Pick<Decider, 'catchUp'>
   maintenance: MaintenanceMode
-  /** Of the service, without a slash at its end. */
+  /** Address of the service, without a slash at its end. */
   baseUrl: string
 }
 

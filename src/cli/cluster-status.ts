@@ -41,7 +41,7 @@ export function requireClusterUrl({ clusterUrl }: Config): string {
   throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
-/** Without PostgreSQL, the error has the position of this host, to find the newest data. */
+/** If PostgreSQL fails, the error has the position of this host, to find the newest data. */
 async function readState(config: Config): Promise<ClusterState> {
   try {
     return await usingPostgres(requireClusterUrl(config), readCluster)

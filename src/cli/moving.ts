@@ -100,7 +100,7 @@ interface ImportBatch {
   account?: string
   lines: readonly string[]
   dryRun?: boolean
-  /** In a dry run, what the batches before would have stored. */
+  /** What earlier batches of a dry run would have stored. */
   before?: Stored
 }
 

@@ -79,7 +79,7 @@ function descendantsOf({ commands }: CommandUnknownOpts): CommandUnknownOpts[] {
   return commands.flatMap((command) => [command, ...descendantsOf(command)])
 }
 
-/** Without it, a mistyped command before `--help` shows the help of the group. */
+/** Refuses a mistyped command before `--help`, for which commander shows the help of the group. */
 function refuseUnknown(group: CommandUnknownOpts): string {
   const [word] = group.args
   if (group.commands.length > 0 && word !== undefined && !word.startsWith('-')) {

@@ -84,7 +84,7 @@ const COMMANDS: Functions<Administration & MovingDeps> = {
   ...movingCommands,
 }
 
-/** Without room on the disk for the socket, the service runs, and commands are refused. */
+/** Commands are refused if the disk has no room for the socket; the service runs all the same. */
 function openForCommands({ dataDir, host, baseUrl }: Config, app: App, log: Log) {
   try {
     return serveCommands({

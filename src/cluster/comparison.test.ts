@@ -15,7 +15,7 @@ interface Case {
   /** Live hosts that have not applied the entry yet. */
   behind?: string
   damaged?: string
-  /** Of the hosts a, b, ... that have a digest. */
+  /** Verdicts on the hosts a, b, ... that have a digest. */
   verdicts: Verdict[]
 }
 

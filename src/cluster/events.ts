@@ -22,7 +22,7 @@ export interface StateEvent {
   problem: string | undefined
   /** Comparisons of all rows with those of the other hosts that have ended since the start. */
   comparisons: number
-  /** As of the last minute; undefined before. */
+  /** Size of the log, measured once a minute; undefined before. */
   log: LogSize | undefined
 }
 

@@ -36,7 +36,7 @@ const fontFace = `@font-face {
 export const THEME_STYLE = fontFace + theme
 
 const STYLES = [THEME_STYLE, style]
-/** In this order. Each part of the dashboard has a file of its own. */
+/** Scripts in the order in which they run. Each part of the dashboard has a file of its own. */
 const SCRIPTS = [script, chartScript, linkScript, listScript, qrScript]
 
 /** The operator's logo, if there is one: see `OPERATOR_LOGO`. */

@@ -89,7 +89,7 @@ test('the log starts anew beside readers that always overlap, as those of long l
   using folder = temporaryFolder()
   const { file, db, checkpoints, commit } = setUp(folder.path)
   commit(1)
-  // In a process of their own: a commit that waits for them blocks this one.
+  // Readers run in another process, because a commit that waits for them blocks this one.
   await using readers = Bun.spawn([process.execPath, '-e', overlappingReaders(file)], {
     stdout: 'pipe',
   })

@@ -170,7 +170,7 @@ export const disabledCodes = sqliteTable('disabled_codes', {
 
 /** Hosts that the owner of the service has blocked, with all names below them. */
 export const blockedHosts = sqliteTable('blocked_hosts', {
-  /** In the form of `hostOf` (src/blocklist/match.ts). */
+  /** The host in the form of `hostOf` (src/blocklist/match.ts). */
   host: text().primaryKey(),
   reason: text().notNull(),
   blockedAt: integer('blocked_at').notNull(),

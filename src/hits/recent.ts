@@ -48,7 +48,7 @@ export class RecentHits {
   }
 }
 
-/** Those that the writer thread has counted on its connection. */
+/** Recent hits that the writer thread has counted on its connection. */
 export const recentHits = perConnection(() => new RecentHits())
 
 type RecentOwner = Exclude<HitOwner, { linkIds: readonly number[] }>

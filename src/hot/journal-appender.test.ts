@@ -20,7 +20,7 @@ function setUp(path: string, entries: number, position = 0) {
     journal,
     reader,
     counted,
-    /** As a flush does. Fails if the range has an incomplete entry. */
+    /** Counts like a flush. Fails if the range has an incomplete entry. */
     count(most = entries): void {
       const { head, tail } = journal
       const end = Math.min(head, tail + most)
@@ -217,7 +217,7 @@ test('threads that are terminated block no other thread, and their completed hit
   expect(Math.max(...byId)).toBeGreaterThan(100)
 }, 60_000)
 
-// In the larger ring, pages of counted hits leave the memory meanwhile.
+// Pages of counted hits of the larger ring leave the memory meanwhile.
 const RINGS = [5003, 300_000]
 
 test.each(RINGS)(

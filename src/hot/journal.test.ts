@@ -23,7 +23,7 @@ test('what was appended is found again by another opening of the file, in order'
   const journal = HitJournal.open(file(folder), 8)
   journal.resume(0)
   for (const id of [3, 1, 4_294_967_295]) journal.append(id)
-  // As after kill -9: nothing was closed or flushed.
+  // The state after kill -9: nothing was closed or flushed.
   expect([...recover(file(folder), 0)]).toEqual([3, 1, 4_294_967_295])
 })
 

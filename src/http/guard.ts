@@ -140,7 +140,7 @@ export function methodsOf(routes: readonly Route[], path: string): string[] {
   return [...methods]
 }
 
-/** In the segments of a pattern, `:name` is one non-empty segment, `*` the rest. */
+/** A segment `:name` of a pattern stands for one non-empty segment, `*` for the rest. */
 function matches(wanted: readonly string[], found: readonly string[]): boolean {
   if (wanted.at(-1) === '*') return wanted.slice(0, -1).every((name, i) => fits(name, found[i]))
   return wanted.length === found.length && wanted.every((name, i) => fits(name, found[i]))
@@ -150,7 +150,7 @@ function fits(name: string, segment: string | undefined): boolean {
   return name.startsWith(':') ? segment !== undefined && segment !== '' : name === segment
 }
 
-/** Without a last slash. */
+/** The segments of a path. A slash at its end counts for nothing. */
 const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
 
 /** For endpoints that need no API key. */

@@ -169,14 +169,14 @@ const isObject = (value: unknown) =>
 
 const INT32_MAX = 2 ** 31 - 1
 
-/** In the forms that generators of clients understand. The parts of `schema` are simplified. */
+/** Rewrites `schema` into forms that generators of clients understand. Changes its argument. */
 function simplified(schema: JsonSchema): JsonSchema {
   if (schema.enum?.every((value) => value === null)) delete schema.enum
   if (schema.type === 'integer') {
     // Query parameters: their models accept texts.
     delete schema.pattern
     if (typeof schema.default === 'string') schema.default = Number(schema.default)
-    // Otherwise clients use 32 bits.
+    // Clients use 32 bits unless a format says otherwise.
     if ((schema.maximum ?? Infinity) > INT32_MAX) schema.format = 'int64'
   }
   const options = schema.anyOf

@@ -15,7 +15,7 @@ interface Format extends Dialect {
   note?: string
 }
 
-/** In the order in which a row is compared with them: those with fewer names come last. */
+/** Formats in the order in which a row is compared with them: fewer names come last. */
 const FORMATS = {
   hopcode: { label: 'Hopcode', marks: [] },
   shlink: {

@@ -37,7 +37,7 @@ const STORED_MS = 60 * 60 * 1000
 const JOBS_MAX = 1000
 /** Bytes of files and reports that wait: those of owners, and those of all others. */
 const BYTES_MAX = 48 * 1024 * 1024
-/** Of a file that an owner has not uploaded: bounds the time of a check, and its report. */
+/** Maximum of rows in a file of a member: bounds the time of a check, and its report. */
 export const ROWS_MAX = 100_000
 /** Checks and imports that run at once, of owners and of all others: further ones wait. */
 const RUNNING_MAX = { owners: 1, others: 2 }

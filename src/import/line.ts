@@ -46,7 +46,7 @@ export interface ImportRow {
   /** Null for a reserved code. */
   url: ParsedUrl | null
   aliases: readonly string[]
-  /** In small letters. */
+  /** Aliases that match in any case, in small letters. */
   aliasesAnyCase: readonly string[]
   createdAt: number | null
   hits: number

@@ -37,7 +37,7 @@ interface Imported {
   stored: Stored
 }
 
-/** Of one call of the writer, during which other writes wait: up to 70 ms. */
+/** Bounds of one call of the writer, during which other writes wait: up to 70 ms. */
 const ROWS_PER_CALL = 1000
 const CHARACTERS_PER_CALL = 1024 * 1024
 /** Lines per time slice: about a millisecond. */

@@ -27,7 +27,7 @@ export const isCreated = (outcome: Outcome): boolean => outcome.startsWith('crea
 
 export interface RowResult {
   outcome: Outcome
-  /** Of the link that was created, or that has the path. */
+  /** Code of the link that was created, or that has the path. */
   code: string | null
   message: string
 }

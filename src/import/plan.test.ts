@@ -204,7 +204,7 @@ const SLOW: [name: string, content: string][] = [
   ],
   ['many spaces in a row of a dump', `INSERT INTO a${' '.repeat(4000)};\n`.repeat(5000)],
 ]
-// In quadratic time, each would take minutes.
+// Each would take minutes if the time were quadratic.
 test.each(SLOW)('%s: reading takes time in proportion to the length', async (_, content) => {
   const file = `${content}${content.startsWith('url') ? '' : YOURLS_ROW}`
   expect((await imported([file])).rows).toHaveLength(1)

@@ -328,7 +328,7 @@ class Batch<As extends keyof SentRows> {
     this.#sent++
   }
 
-  /** In a dry run: an earlier row has the address of this one. Notes the names otherwise. */
+  /** The refusal, in a dry run, of a row whose address an earlier row has. Notes other names. */
   #findRepeated(line: number, source: Row, parsed: ImportRow): RowResult | undefined {
     if (!this.#options.dryRun) return undefined
     const names = namesOf(source, parsed)

@@ -77,7 +77,7 @@ class Dump {
     return this.#table !== undefined || this.#text.slice(this.#at).trim() !== ''
   }
 
-  /** Of what is complete. */
+  /** Rows of the statements that have been read completely. */
   *rows(): Generator<SourceRow, void> {
     for (;;) {
       if (!this.#table && !this.#readStatement()) return

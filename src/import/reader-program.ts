@@ -47,7 +47,7 @@ async function answer(value: Answer<unknown>): Promise<void> {
 const PR_SET_PDEATHSIG = 1
 const SIGKILL = 9
 
-/** Without the program that started it, the process has nothing to do. */
+/** Ends this process together with the program that started it. */
 function endWithParent(): void {
   const signature = { args: ['i32', 'u64'], returns: 'i32' } as const
   const prctl = cFunction<(option: number, value: number) => number>('prctl', signature)

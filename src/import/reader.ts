@@ -182,7 +182,7 @@ function commandLine(): string[] {
 }
 
 const PAGE_BYTES = 4096
-/** Of a second, as proc(5) counts processor time. */
+/** Unit in which proc(5) counts processor time: a hundredth of a second. */
 const TICK_MS = 10
 
 /** Zeros on systems other than Linux, and after the end of the process. */

@@ -25,7 +25,7 @@ export interface Summary {
 /** Creates links, or in a dry run finds out what would become of them. See `importRows`. */
 export type Send<Sent> = (
   rows: readonly Sent[],
-  /** In a dry run, what the calls before would have stored. */
+  /** What earlier calls of a dry run would have stored. */
   before: Stored,
 ) => Promise<{ results: readonly RowResult[]; stored: Stored }>
 

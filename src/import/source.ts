@@ -6,7 +6,7 @@ export interface SourceFile {
   path?: string
   /** Databases are opened only if they are the operator's own: SQLite runs what is in them. */
   isTrusted?: boolean
-  /** Of all files of the import. */
+  /** Pages in all files of the import. */
   pages?: Pages
 }
 

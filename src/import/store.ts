@@ -24,7 +24,7 @@ export interface StoredRow {
   candidate: Code
   url: string | null
   aliases: readonly string[]
-  /** In small letters. */
+  /** Aliases that match in any case, in small letters. */
   aliasesAnyCase: readonly string[]
   createdAt: number
   hits: number
@@ -39,7 +39,7 @@ export interface ImportMessage {
   rows: string
   /** URL key and passcode hash of each row. */
   secrets: Uint8Array
-  /** In a dry run, what the rows before these would have stored. */
+  /** What earlier rows of a dry run would have stored. */
   before?: Stored | undefined
 }
 
@@ -174,9 +174,9 @@ interface Found {
 interface Addresses {
   byCode(code: Code): Found | undefined
   byAlias(path: string): Found | undefined
-  /** Of the account. */
+  /** The account's link with this URL. */
   byUrl(accountId: AccountId, urlKey: Uint8Array): Found | undefined
-  /** Disabled, or closed by an alias. */
+  /** Whether the code belongs to a disabled link or to an alias. */
   isClosed(code: Code): boolean
   /** An alias or a code has the path. */
   isTaken(path: string): boolean

@@ -13,7 +13,7 @@ interface Listening {
   hostName: string
 }
 
-/** Of this host, for people: all hosts of a cluster have the same BASE_URL. */
+/** Address of this host, for people: all hosts of a cluster have the same BASE_URL. */
 export function hostAddress({ host, port, hostName }: Listening): string {
   const local = localAddress(host, port)
   return local.replace(/^http:\/\/127\.0\.0\.1(?=:)/, `http://${hostName}`)

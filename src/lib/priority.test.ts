@@ -22,7 +22,7 @@ const STANDING = `
 
 const PRIORITY = JSON.stringify(new URL('./priority.ts', import.meta.url).pathname)
 
-/** Of a process, and of a thread that it starts with a priority. */
+/** Priorities of a process, and of a thread that it starts with a priority. */
 async function standings(priority: string, runner: string[] = []): Promise<[Standing, Standing]> {
   const call = `require(${PRIORITY}).setThreadPriority('${priority}')`
   const worker = `${call}; ${STANDING}; self.postMessage(standing)`

@@ -44,7 +44,7 @@ export function decodePath(path: string): string | undefined {
   }
 }
 
-/** In small letters: people do not see that `/App` is not a page of the service. */
+/** First segment in small letters: people do not see that `/App` is not a page of the service. */
 const firstSegment = (path: string): string => (path.split('/', 2)[1] ?? '').toLowerCase()
 
 /** Paths by which programs recognize who controls a domain, beside the routes of the service. */

@@ -52,7 +52,7 @@ export const CHUNK_SIZES = {
 export class CountIndex {
   readonly #source: LinkSource
   readonly #sizes: typeof CHUNK_SIZES
-  /** Without gaps, oldest first. */
+  /** Chunks without gaps between them, oldest first. */
   readonly #chunks: Chunk[] = []
 
   constructor(source: LinkSource, sizes = CHUNK_SIZES) {

@@ -45,7 +45,7 @@ async function nextPiece(
 ): Promise<ExportedRows> {
   if (!isFiltered(query)) {
     const { accountId, below } = query
-    // In the background: lists for pages run first.
+    // A background read, because lists for pages run first.
     return data.links.below({ accountId, below }, { background: true })
   }
   const { links } = await pages.find({ ...query, limit: MATCHES_MAX, offset: 0 })

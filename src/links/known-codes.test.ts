@@ -8,7 +8,7 @@ import { CodeFilter, codeScans, KnownCodes } from './known-codes.ts'
 
 const code = (n: number) => `CODE${n.toString(36).toUpperCase()}` as Code
 
-/** Of a deleted link. */
+/** Code of a deleted link. */
 const DISABLED = 'DISABLED1' as Code
 
 /** The codes 1 to `count` in a table, as the reader gives them in parts. */

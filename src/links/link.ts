@@ -66,7 +66,7 @@ export const authorOf = ({ id, keyId }: Account, now: number): Author => ({
 
 export interface CreateLinks {
   accountId: AccountId
-  /** As in `Author`; `createdAt` is its `now`. */
+  /** The `keyId` of the `Author`; `createdAt` is its `now`. */
   keyId?: number | undefined
   createdAt: number
   items: readonly NewLink[]
@@ -83,11 +83,11 @@ export const newPasscode = (random: RandomBytes): string =>
 
 /** A URL that was parsed once. A `URL` has `href` and `host` too. */
 export interface ParsedUrl {
-  /** As it was sent: what is stored and shown. */
+  /** The URL as it was sent: what is stored and shown. */
   text: string
   /** WHATWG's serialisation, in ASCII. Two URLs with one `href` are the same URL. */
   href: string
-  /** As in `href`: with the port, unless it is the scheme's own. */
+  /** The host in `href`: with the port, unless it is the scheme's own. */
   host: string
 }
 
@@ -185,7 +185,7 @@ export function packSecrets(links: readonly LinkSecrets[]): Uint8Array {
   return packed
 }
 
-/** Those of number `i`, counted from 0. A link without a URL has no key. */
+/** Secrets of link `i`, counted from 0. A link without a URL has no key. */
 export function unpackSecrets(
   packed: Uint8Array,
   i: number,

@@ -43,7 +43,7 @@ const WALK_MAX = 20 * CHUNK_LINKS
 const SLICE_MS = 3
 /** A ranking that took more than one slice is used again for this long. */
 const RANKING_KEPT_MS = 10_000
-/** Of at most 10,000 links each. */
+/** Maximum of rankings in memory, of at most 10,000 links each. */
 const RANKINGS_MAX = 64
 /** Maximum number of lists in memory, and of numbers in all of them: about 20 MB. */
 const LISTS_MAX = 256

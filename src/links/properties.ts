@@ -36,7 +36,7 @@ class PropertyReads {
     return new Map(rows.map((row) => [row.id, readProperties(row)]))
   }
 
-  /** Those of a deleted link are not set. */
+  /** Properties of a link. A deleted link has none. */
   propertiesOf(id: number): LinkProperties {
     return this.readProperties([id]).get(id) ?? NO_PROPERTIES
   }

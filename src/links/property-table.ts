@@ -17,9 +17,9 @@ export const MAX_HITS_MAX = 1_000_000_000
 interface Definition {
   /** How its values are stored, sent and shown. */
   kind: Kind
-  /** Of its form control. */
+  /** Label of the form control. */
   label: string
-  /** For readers of the API description. */
+  /** Sentence for readers of the API description. */
   description: string
   /** Redirects depend on it. */
   isRule: boolean
@@ -146,7 +146,7 @@ export interface SettableProperty extends Definition {
   name: SettableName
 }
 
-/** In the order of the table. */
+/** Properties in the order of the table. */
 export const PROPERTIES: readonly Property[] = namedEntries(TABLE)
 export const SETTABLE_PROPERTIES: readonly SettableProperty[] = namedEntries(SETTABLE)
 
@@ -165,7 +165,7 @@ const formatOf = (kind: Kind) => FORMATS[kind] as Format<unknown> | undefined
 export const readProperties = (row: PropertiesRow): LinkProperties =>
   mapped(({ name, kind }) => formatOf(kind)?.read(row[name]) ?? row[name]) as LinkProperties
 
-/** In the order of `PROPERTY_COLUMNS`. */
+/** Values of the columns in the order of `PROPERTY_COLUMNS`. */
 export const cellsOf = (properties: LinkProperties): Cell[] =>
   PROPERTIES.map(({ name, kind }) => {
     const format = formatOf(kind)

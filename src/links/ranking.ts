@@ -19,7 +19,7 @@ export const mostHitsFirst = (a: Ranked, b: Ranked): number => b.count - a.count
 
 /** The next links that are ranked, newest first. */
 interface RankedPart {
-  /** Those with more hits than the floor, in any order. */
+  /** Links with more hits than the floor, in any order. */
   links: Ranked[]
   /** The id below which the next part begins; undefined after the last. */
   next: number | undefined
@@ -75,7 +75,7 @@ export function rankParts(db: Database, readAtOnce = READ_AT_ONCE) {
      FROM json_each(?1) LEFT JOIN hits ON hits.link_id = value WHERE coalesce(hits.count, 0) > ?2`,
   )
   return {
-    /** Those of all links of an account. Links without hits are in the last part. */
+    /** Part of all links of an account. Links without hits are in the last part. */
     ofAccount(accountId: AccountId, below: number, floor: number): RankedPart {
       const next = end.get(accountId, below, readAtOnce - 1)?.id
       const links = followed.all(accountId, below, next ?? 0, floor)
@@ -83,7 +83,7 @@ export function rankParts(db: Database, readAtOnce = READ_AT_ONCE) {
       return { links, next }
     },
 
-    /** Those of the matches that a list has counted. */
+    /** Part of the matches that a list has counted. */
     ofIds(index: Pick<CountIndex, 'pageBelow'>, below: number, floor: number): RankedPart {
       const ids = index.pageBelow(below, readAtOnce)
       const next = ids.length === readAtOnce ? ids.at(-1) : undefined

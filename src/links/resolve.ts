@@ -44,7 +44,7 @@ export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
   return found?.code ?? firstOf(namedPaths(deps, text), ({ path }) => toCode(path))
 }
 
-/** As a redirect does: a code is found before an alias. */
+/** The link that a redirect would follow: a code is found before an alias. */
 function findByPath({ reads, aliases }: ResolveDeps, path: string): Link | undefined {
   const code = toCode(path)
   const direct = code && reads.findByCode(code)

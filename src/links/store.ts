@@ -42,7 +42,7 @@ import { sharedPageRemover } from './shared-pages.ts'
 export type Creation = CreatedLink | QuotaName
 
 export interface CreateLink extends Omit<CreateLinks, 'items'> {
-  /** Without a URL, its code is reserved. */
+  /** The link to create. Its code is reserved if it has no URL. */
   item: NewLink
   /** Another code may replace that of the item. */
   isGenerated: boolean
@@ -115,7 +115,7 @@ function creation(db: Database) {
   }
 
   return {
-    /** As JSON, a `Creation` per item. Undefined if the account or the key is not active. */
+    /** JSON of one `Creation` per item. Undefined if the account or the key is not active. */
     createEncoded(message: CreateMessage): string | undefined {
       const command = decodeCreate(message)
       if (!accounts.isActive({ ...command, now: command.createdAt })) return undefined

@@ -32,7 +32,7 @@ export const urlModel = (absent: string, name = 'URL') => {
           'An http or https address of at most 8,192 characters, also when it is percent-encoded.',
         example: 'https://example.com/spring?from=poster',
         // Necessary, not sufficient: no pattern describes the hosts that the URL parser accepts.
-        // Without `format: uri`, which is RFC 3986: URLs in other scripts are accepted too.
+        // `format: uri` would mean RFC 3986, and URLs in other scripts are accepted too.
         pattern: '^[hH][tT][tT][pP][sS]?://',
       })
       .transform((text, { addIssue }): ParsedUrl => {

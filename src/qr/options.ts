@@ -6,7 +6,7 @@ import { findMissing } from './typeface.ts'
 
 export const SIZE_MIN_PX = 64
 export const SIZE_MAX_PX = 2048
-/** Of files for print: 35 cm at 300 dots per inch. */
+/** Largest side of a file for print: 35 cm at 300 dots per inch. */
 export const PRINT_SIZE_MAX_PX = 4096
 export const PRINT_FORMATS = ['png', 'svg', 'pdf'] as const
 

@@ -12,12 +12,12 @@ const POINTS_PER_MM = 72 / 25.4
 export const drawPage = (page: Page): Uint8Array => deflateSync(contentOf(page))
 
 interface Pages {
-  /** Of every page, in millimetres. */
+  /** Width of every page, in millimetres. */
   width: number
   height: number
   /** From `drawPage`. */
   drawings: readonly Uint8Array[]
-  /** Of every code. */
+  /** The logo of every code. */
   logo?: Logo | undefined
 }
 

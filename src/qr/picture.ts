@@ -18,7 +18,7 @@ export interface Shape {
   fill: string
   /** Path data that `parsePath` reads. */
   path: string
-  /** Of a letter: its edges are smoothed, those of modules are not. */
+  /** Whether this is a letter: its edges are smoothed, edges of modules are not. */
   isText?: boolean
   /** A line in letters that the typeface lacks: only a browser draws it. `path` is empty. */
   text?: { text: string; size: number; width: number; y: number; align: number }

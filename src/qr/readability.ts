@@ -31,7 +31,7 @@ export type CheckedLogo =
 export interface Trial {
   text: string
   options: QrOptions
-  /** As it is stored, for `options.logo`. */
+  /** The stored logo, for `options.logo`. */
   png?: Uint8Array | undefined
 }
 
@@ -65,7 +65,7 @@ function drawPng(bytes: Uint8Array): Bitmap | { problem: string } {
     return { problem: 'The file is not a PNG. Export it as a PNG.' }
   }
   const damaged = { problem: 'The PNG is damaged or incomplete. Export it again.' }
-  // Of several headers, the decoder uses the last one.
+  // The decoder uses the last of several headers.
   if (bytes.length < 24 || Buffer.from(bytes).lastIndexOf('IHDR') !== HEADER_AT) return damaged
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // Before it is decoded: the size decides the memory.
@@ -81,7 +81,7 @@ function drawPng(bytes: Uint8Array): Bitmap | { problem: string } {
   }
 }
 
-/** Of two codes, decoders differ in which one they read. */
+/** Whether a decoder finds a code. If there are two, decoders differ in which one they read. */
 async function containsCode(drawn: Bitmap): Promise<boolean> {
   const isSmall = Math.max(drawn.width, drawn.height) <= SEARCH_SIDE_PX
   const { width, height, data } = isSmall ? drawn : fitInto(drawn, SEARCH_SIDE_PX)

@@ -51,7 +51,7 @@ export interface SheetCommand {
 
 interface SheetFile {
   paper: Paper
-  /** Of each page, from `sheetDrawing`. */
+  /** One drawing for each page, from `sheetDrawing`. */
   drawings: readonly Uint8Array[]
   logo?: StoredLogo | undefined
 }

@@ -48,7 +48,7 @@ export interface AddressUsage {
   connections: number
   /** Requests that the control thread answers. */
   requests: number
-  /** Of these, the ones that have not arrived completely. */
+  /** Requests that have not arrived completely. */
   uploads: number
   bytes: number
 }

@@ -135,7 +135,7 @@ export class Connection implements LimitedConnection, LinkOwner {
     return this.#control !== undefined
   }
 
-  /** Of a tunnel, only `lastActive` shows what it waits for. */
+  /** Whether the client sends next. A tunnel waits for both sides; see `lastActive`. */
   get waitsForClient(): boolean {
     return this.#out.isBlocked || this.#isTunnel || this.#forwarded?.bodyLeft !== 0
   }

@@ -31,7 +31,7 @@ export class ControlLink {
   #isEnded = false
   /** Nothing was received since the last bytes were sent. */
   #isResponseNext = false
-  /** Of the row with the client's address. */
+  /** Row with the client's address, in the shared table. */
   #row: { port: number; token: number } | undefined
 
   constructor(context: LinkContext, owner: LinkOwner) {

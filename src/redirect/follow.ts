@@ -41,7 +41,7 @@ export interface FollowRequest extends RequestHeaders {
   readonly text: string
   /** The whole path, if `text` is only a part of it. */
   readonly asked?: string
-  /** Without its question mark. */
+  /** Query without its question mark. */
   readonly query: string
   /** The request as it was received, where that is known. */
   readonly head?: string

@@ -31,7 +31,7 @@ export const isHeadStart = (text: string): boolean =>
 export class PlainRequest implements FollowRequest {
   /** The path, without the slash. */
   readonly text: string
-  /** Without its question mark. */
+  /** Query without its question mark. */
   readonly query: string
   readonly isHit = true
   /** The connection ends after the response. */
@@ -52,7 +52,7 @@ export class PlainRequest implements FollowRequest {
     return new PlainRequest(head, match)
   }
 
-  /** As that of `Headers`: several lines of one name are joined. `name`: in lower case. */
+  /** Value as `Headers.get` gives it: lines of one name are joined. `name`: in lower case. */
   get(name: string): string | null {
     const lines = [...this.head.matchAll(lineOf(name))]
     return lines.length === 0 ? null : lines.map(([, value]) => value).join(', ')

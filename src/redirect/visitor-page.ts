@@ -107,7 +107,7 @@ export class VisitorPages {
   }
 }
 
-/** In place of a page. Never cached: the code may be created later. */
+/** Redirect that replaces a page. Never cached: the code may be created later. */
 export const redirectNavigation = (location: string) => ({
   status: 302,
   headers: { Location: location, 'Cache-Control': 'no-store' },

@@ -10,7 +10,7 @@ const START = 20_000 * DAY_MS + DAY_MS / 2
 const client = { keyHigh: 0xffff0001, keyLow: 1, isForwarded: false }
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0'
 
-/** Without its timer: each read is one pass. */
+/** A collector without its timer: each read is one pass. */
 function collector(rings = 1) {
   const memories = Array.from({ length: rings }, allocateVisitRing)
   const time = new SharedArrayBuffer(16)

@@ -74,7 +74,7 @@ export class VisitCollector {
   #recorded = 0
   #observed = 0
   #tooMany = 0
-  /** Of each ring, the skipped hits that are accounted for. */
+  /** Skipped hits of each ring that are accounted for. */
   readonly #skipped: Uint32Array
   #declined = 0
   /** Hits per second: the present rate, or an earlier higher one that fades. */

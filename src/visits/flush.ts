@@ -20,7 +20,7 @@ interface VisitFlusherOptions {
 
 /** Moves details of redirects from their thread to the database. Runs on the control thread. */
 export class VisitFlusher {
-  /** Of the thread that collects; undefined until it has answered. */
+  /** State of the thread that collects; undefined until it has answered. */
   state: CollectorState | undefined
   readonly #options: VisitFlusherOptions
   /** What the disk or the cluster has refused so far: it is sent again as the same batch. */

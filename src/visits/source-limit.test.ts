@@ -21,7 +21,7 @@ test('a few sources of a link are stored at once, others from their second hit, 
   const { limit, isStored, stored } = limitAt()
   expect(stored(1, 30)).toBe(12)
   expect(stored(1, 30)).toBe(20)
-  // Those that are stored stay so, and others do not follow.
+  // Stored sources stay so, and others do not follow.
   for (let time = 0; time < 3; time++) expect(stored(1, 30)).toBe(20)
   expect(isStored(2, 0)).toBe(true)
   limit.setTime(NOON + 11 * HOUR_MS)

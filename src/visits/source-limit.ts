@@ -3,7 +3,7 @@ import { kindOf, NAMES, OTHER, type VisitKey, visitKey, visitValue } from './val
 
 /** New sources of one link and day that are stored. */
 const LINK_MAX = 20
-/** Of these, the ones that are stored from their first hit; further ones from their second. */
+/** Sources that are stored from their first hit; further ones are from their second. */
 const AT_ONCE_MAX = 12
 /** New sources of all links together in an hour, beyond the first one of each link and day. */
 const HOUR_MAX = 2000

@@ -36,7 +36,7 @@ export interface VisitQuery {
 }
 
 export interface VisitSlice {
-  /** As `encodeSums`. */
+  /** Sums, encoded by `encodeSums`. */
   parts: Uint8Array
   /** The first day that was not read; undefined if all were. */
   next: number | undefined

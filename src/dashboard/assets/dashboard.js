@@ -52,7 +52,7 @@
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // Without a secure connection the clipboard API is missing.
+      // The clipboard API is missing without a secure connection.
       const focused = document.activeElement
       const field = document.createElement('textarea')
       field.value = text

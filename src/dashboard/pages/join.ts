@@ -173,7 +173,7 @@ function countRegistration({ deps, origin }: AnonymousContext): void {
     { gate: 'registrationNetwork', key: networkOf(origin.address) },
     { gate: 'registrations', key: 'all' },
   ] as const
-  // Without an await before the count, so that parallel requests are all counted.
+  // No await stands before the count, so that parallel requests are all counted.
   deps.throttle.require(registration)
   countAttempts(deps, registration, { origin })
 }

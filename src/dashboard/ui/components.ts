@@ -34,7 +34,7 @@ export const hiddenFields = (values: Readonly<Record<string, string | number>>):
 interface FieldProps {
   name: string
   label: string
-  /** Of an `<input>`; `textarea` has several lines. */
+  /** Type of the `<input>`; `textarea` has several lines. */
   type?:
     | 'text'
     | 'email'
@@ -285,7 +285,7 @@ export function notice(kind: 'good' | 'note' | 'bad', children: Value): Html {
 /** An error that belongs to no field. */
 export const errorNotice = (message: string): Html => notice('bad', html`<p>${message}</p>`)
 
-/** In place of an empty list: its purpose, and the first step. */
+/** Replacement of an empty list: its purpose, and the first step. */
 export const emptyState = (title: string, children: Value): Html =>
   html`<div class="empty"><h2>${title}</h2>${children}</div>`
 

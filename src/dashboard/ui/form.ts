@@ -6,11 +6,11 @@ import { FormRefusal } from '../responses.ts'
 export interface Form {
   /** Trimmed: for everything except passwords. */
   text(name: string): string
-  /** As typed. */
+  /** The text as it was typed. */
   raw(name: string): string
   /** Whether it was sent, also without a text. */
   has(name: string): boolean
-  /** Of a field that may be sent several times, like a group of checkboxes. */
+  /** All texts of a field that may be sent several times, like a group of checkboxes. */
   all(name: string): string[]
   /** The chosen file, if it is not empty. */
   file(name: string): File | undefined

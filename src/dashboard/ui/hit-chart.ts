@@ -60,7 +60,7 @@ export interface HitChart {
   chosen: ChosenRange
   range: HitRange
   counts: readonly number[]
-  /** Of `range.previous`. */
+  /** Hits in `range.previous`. */
   previous: readonly number[] | undefined
   /** Hits of the account or the link of all time. */
   total: number

@@ -53,7 +53,7 @@ export const sectionOf = (request: Request): string => pathOf(request).split(/[/
 interface PageProps extends Content {
   /** The page above this one. */
   back?: { href: string; label: string }
-  /** In place of the title as a heading. */
+  /** Heading, if it is not the title. */
   heading?: Html
   /** Below the heading: the navigation between pages of a section. */
   tabs?: Html
@@ -229,7 +229,7 @@ interface ConfirmProps extends Pick<PageProps, 'title' | 'back'> {
   warning: Value
   /** Facts and advice below the warning. */
   about?: Value
-  /** Of the button, for example `Revoke the key now`. */
+  /** Text of the button, for example `Revoke the key now`. */
   label: string
   /** Hidden fields. */
   values?: Readonly<Record<string, string | number>> | undefined
