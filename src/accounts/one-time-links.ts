@@ -69,7 +69,7 @@ export class OneTimeLinkStore {
   }
 
   /** The link if it is neither used nor expired at `now`. */
-  find(purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined {
+  findByHash(purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined {
     const isThis = and(eq(table.hash, hash), isUsable(purpose, now))
     return this.#orm.select().from(table).where(isThis).get()
   }
@@ -130,7 +130,7 @@ export const oneTimeLinks = subject({
     return {
       /** The link if it is neither used nor expired at `now`. */
       find: (purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined =>
-        links.find(purpose, hash, now),
+        links.findByHash(purpose, hash, now),
 
       /** Invitations that can still be accepted at `now`, newest first. */
       listInvites: (now: number): OneTimeLinkRow[] => links.listInvites(now),
@@ -146,7 +146,11 @@ export const oneTimeLinks = subject({
         const links = oneTimeLinkStore(db)
         return (link: NewOneTimeLink): boolean => {
           const { purpose, accountId } = link
-          if (purpose === 'invite' && accountId && accounts.find(accountId)?.disabledAt !== null) {
+          if (
+            purpose === 'invite' &&
+            accountId &&
+            accounts.findById(accountId)?.disabledAt !== null
+          ) {
             return false
           }
           links.add(link)

@@ -34,7 +34,7 @@ export function findStepAccount(
   now: number,
 ): AccountRow | undefined {
   const [, id = '', expiry = '', mac = ''] = STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
-  const account = id === '' ? undefined : accounts.find(Number(id))
+  const account = id === '' ? undefined : accounts.findById(Number(id))
   const expiresAt = Number(expiry)
   // Expires too far ahead: the clock was set back.
   if (!account || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined
@@ -233,7 +233,7 @@ export const secondFactors = subject({
       prepare(db) {
         const accounts = accountStore(db)
         return ({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean => {
-          const account = accounts.find(accountId)
+          const account = accounts.findById(accountId)
           if (!account || account.disabledAt !== null || account.totpEnabledAt !== null) {
             return false
           }
@@ -262,7 +262,7 @@ export const secondFactors = subject({
           now: number
         }): boolean => {
           const { accountId, secret, step, recoveryHashes, now } = command
-          const account = accounts.find(accountId)
+          const account = accounts.findById(accountId)
           if (!account?.totpSecret || account.totpEnabledAt !== null) return false
           if (!Buffer.from(account.totpSecret).equals(Buffer.from(secret))) return false
           accounts.change(accountId, { totpEnabledAt: now, totpLastStep: step })

@@ -89,7 +89,7 @@ const fingerprintOf = (hasher: SecretHasher) => hasher.hash('database', 'hopcode
  * full disk has refused it.
  */
 export function isKeyOf(db: Database, hasher: SecretHasher): boolean {
-  const found = new SettingStore(db).find(FINGERPRINT)
+  const found = new SettingStore(db).findByName(FINGERPRINT)
   return found === undefined || found === fingerprintOf(hasher)
 }
 
@@ -107,7 +107,7 @@ export function claimKey(
   }
   const settings = new SettingStore(db)
   const fingerprint = fingerprintOf(hasher)
-  if (settings.find(FINGERPRINT) !== fingerprint) settings.set(FINGERPRINT, fingerprint)
+  if (settings.findByName(FINGERPRINT) !== fingerprint) settings.set(FINGERPRINT, fingerprint)
 }
 
 export const foreignKey = (dataDir: string): string =>

@@ -85,7 +85,7 @@ export class Sessions {
   }
 
   /** Undefined for an unknown or expired token. Stores that the session is in use. */
-  find(token: string | undefined): SessionRow | undefined {
+  findByToken(token: string | undefined): SessionRow | undefined {
     if (token === undefined || !TOKEN_SHAPE.test(token)) return undefined
     const session = this.#options.data.sessions.findByHash(this.#hash(token))
     const now = this.#options.clock()

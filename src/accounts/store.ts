@@ -82,7 +82,7 @@ export class AccountReads {
     return this.#byEmail.get({ email })
   }
 
-  find(id: AccountId): AccountRow | undefined {
+  findById(id: AccountId): AccountRow | undefined {
     return this.#orm.select().from(accounts).where(eq(accounts.id, id)).get()
   }
 

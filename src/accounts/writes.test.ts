@@ -42,7 +42,7 @@ test('a session that has ended meanwhile changes no password', () => {
   expect(changePassword({ ...change, passwordHash: 'new' })).toBe(true)
   endAll({ accountId: id })
   expect(changePassword({ ...change, passwordHash: 'stolen' })).toBe(false)
-  expect(accounts.find(id)?.passwordHash).toBe('new')
+  expect(accounts.findById(id)?.passwordHash).toBe('new')
   db.close()
 })
 

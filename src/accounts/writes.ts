@@ -47,7 +47,7 @@ const joinWrites = {
       const { accounts, links, sessions } = storesOf(db)
       return (command: JoinCommand & { provedHash: string | null }): JoinResult => {
         const { tokenHash, now, provedHash, ...account } = command
-        const link = links.find('setup', tokenHash, now)
+        const link = links.findByHash('setup', tokenHash, now)
         if (!link) return { refused: 'link_over' }
         const existing = accounts.findByEmail(account.email)
         if (existing && existing.passwordHash !== provedHash) return { refused: 'password_needed' }
@@ -73,7 +73,7 @@ const joinWrites = {
     prepare(db) {
       const { accounts, links } = storesOf(db)
       return ({ tokenHash, now, ...account }: JoinCommand): JoinResult => {
-        const link = links.find('invite', tokenHash, now)
+        const link = links.findByHash('invite', tokenHash, now)
         if (!link) return { refused: 'link_over' }
         const email = link.email ?? account.email
         const id = accounts.create({ ...account, email, plan: link.plan ?? 'free', now })
@@ -106,8 +106,8 @@ const passwordWrites = {
         now: number
       }): JoinResult => {
         const { tokenHash, passwordHash, now } = command
-        const link = links.find('reset', tokenHash, now)
-        const account = link?.accountId ? accounts.find(link.accountId) : undefined
+        const link = links.findByHash('reset', tokenHash, now)
+        const account = link?.accountId ? accounts.findById(link.accountId) : undefined
         if (!link || !account || account.disabledAt !== null) return { refused: 'link_over' }
         setPassword(db, account.id, passwordHash, now)
         sessions.endAll({ accountId: account.id })
@@ -164,7 +164,7 @@ const stateWrites = {
       return (command: { accountId: AccountId; links?: boolean; now: number }): boolean => {
         const { accountId, links: withLinks = false, now } = command
         if (accounts.isLastOwner(accountId)) return false
-        const account = accounts.find(accountId)
+        const account = accounts.findById(accountId)
         const disabledAt = account?.disabledAt ?? now
         const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
         accounts.change(accountId, { disabledAt, linksDisabledAt })
@@ -180,7 +180,7 @@ const stateWrites = {
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId }: { accountId: AccountId }): void => {
-        if (accounts.find(accountId)?.deletedAt !== null) return
+        if (accounts.findById(accountId)?.deletedAt !== null) return
         accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
       }
     },

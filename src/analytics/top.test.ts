@@ -98,7 +98,7 @@ test('an exact list has the links with the most hits in the range, newest first 
       const [from, to] = [Math.min(a, b), Math.max(a, b)]
       const top = new TopLinks({ data, pages, candidatesMax })
       for (const accountId of [1, 2]) {
-        const found = await top.find({ accountId, from, to, limit: 5 })
+        const found = await top.findInRange({ accountId, from, to, limit: 5 })
         const wanted = expected(accountId, from, to).slice(0, 5)
         // Of several links with as many hits, a bounded search may miss the newest.
         const counts = (links: readonly { hits: number }[]) => links.map(({ hits }) => hits)
@@ -120,7 +120,7 @@ test('links with fewer hits of all time than the last of the list are not looked
   const { data, pages, lookups } = setUp(db, 30, hits)
   const top = new TopLinks({ data, pages, lookupsMax: 3 * 24 })
   const query = { accountId: 1, from: FIRST, to: FIRST + 24, limit: 2 }
-  const { links, isExact } = await top.find(query)
+  const { links, isExact } = await top.findInRange(query)
   expect([links.map(({ id }) => id), isExact]).toEqual([[29, 28], true])
   expect(lookups.links).toBe(24)
 })
@@ -132,10 +132,10 @@ test('the work is bounded, and the list says so', async () => {
   const old = Array.from({ length: 20 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 100 }))
   const { data, pages, lookups } = setUp(db, 30, [...old, { link: 24, hour: FIRST + 48, count: 1 }])
   const query = { accountId: 1, from: FIRST + 48, to: FIRST + 72, limit: 2 }
-  const bounded = await new TopLinks({ data, pages, lookupsMax: 10 }).find(query)
+  const bounded = await new TopLinks({ data, pages, lookupsMax: 10 }).findInRange(query)
   expect([bounded.links, bounded.isExact, lookups.links]).toEqual([[], false, 10])
   // One of the newest links.
-  const few = await new TopLinks({ data, pages, candidatesMax: 8 }).find(query)
+  const few = await new TopLinks({ data, pages, candidatesMax: 8 }).findInRange(query)
   expect([few.links.map(({ code }) => code), few.isExact]).toEqual([['CODE24'], false])
 })
 
@@ -145,7 +145,7 @@ test('a link has its title and its URL', async () => {
   const { data, pages } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
   db.run("UPDATE links SET title = 'Spring' WHERE id = 1")
   const query = { accountId: 1, from: FIRST, to: FIRST + 1, limit: 5 }
-  const { links } = await new TopLinks({ data, pages }).find(query)
+  const { links } = await new TopLinks({ data, pages }).findInRange(query)
   const url = 'https://example.com/'
   expect(links).toEqual([{ id: 1, code: 'CODE1', url, title: 'Spring', hits: 3 }])
 })

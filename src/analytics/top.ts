@@ -57,7 +57,7 @@ export class TopLinks {
   }
 
   /** Leaves out hits that are not counted yet, and links without hits in the range. */
-  async find(query: TopQuery): Promise<RangeTop> {
+  async findInRange(query: TopQuery): Promise<RangeTop> {
     const { data, pages } = this.#options
     const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
     const { accountId, from, to, limit } = query

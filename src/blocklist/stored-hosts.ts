@@ -97,7 +97,7 @@ const hostCount = perConnection((db) => {
 
 const reviser = perConnection((db) => {
   const settings = new SettingStore(db)
-  return () => settings.set(REVISION, String(Number(settings.find(REVISION) ?? 0) + 1))
+  return () => settings.set(REVISION, String(Number(settings.findByName(REVISION) ?? 0) + 1))
 })
 
 /**
@@ -117,7 +117,7 @@ export class StoredHosts {
 
   /** `host`: in the form of `hostOf`. */
   cover(host: string): boolean {
-    const revision = this.#settings.find(REVISION)
+    const revision = this.#settings.findByName(REVISION)
     if (revision !== this.#revision) {
       this.#packed = this.#read()
       this.#revision = revision

@@ -39,7 +39,7 @@ const DAMAGE = 'cluster_damage'
 
 /** Why the data of this database, and of its copies, are wrong; undefined if that is not known. */
 export const findDamage = (db: Database): string | undefined =>
-  new SettingStore(db, 'host_settings').find(DAMAGE)
+  new SettingStore(db, 'host_settings').findByName(DAMAGE)
 
 /** For later starts, and for copies of this database. The first reason stays. */
 export function recordDamage(db: Database, reason: string): void {

@@ -109,12 +109,12 @@ const BASE_URL = 'base_url'
 /** For copies of this database: another BASE_URL would give other short URLs. */
 export function recordBaseUrl(db: Database, baseUrl: string): void {
   const settings = new SettingStore(db, 'host_settings')
-  if (settings.find(BASE_URL) !== baseUrl) settings.set(BASE_URL, baseUrl)
+  if (settings.findByName(BASE_URL) !== baseUrl) settings.set(BASE_URL, baseUrl)
 }
 
 /** Throws DataError if the host of which `db` is a copy has another BASE_URL. */
 export function requireSameBaseUrl(db: Database, baseUrl: string): void {
-  const others = new SettingStore(db, 'host_settings').find(BASE_URL)
+  const others = new SettingStore(db, 'host_settings').findByName(BASE_URL)
   if (others === undefined || others === baseUrl) return
   throw new DataError(`BASE_URL is ${baseUrl} here and ${others} on the host of the copy.`)
 }

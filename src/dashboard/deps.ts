@@ -30,7 +30,7 @@ interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   data: Data
   bodies: RequestBodies
   unsent: UnsentResponses
-  destinations: Pick<DestinationReads, 'find'>
+  destinations: Pick<DestinationReads, 'findByCode'>
   images: Pick<
     QrImages,
     | 'render'

@@ -56,10 +56,10 @@ export function errorPage(deps: DashboardDeps, { refusal, requestId, request }: 
 function findUser(deps: DashboardDeps, failure: Failure): CurrentUser | undefined {
   const { refusal, requestId, request } = failure
   if (![403, 404, 413, 415].includes(refusal.status)) return undefined
-  const token = deps.cookies.find('session', request)
+  const token = deps.cookies.findByName('session', request)
   if (token === undefined) return undefined
   try {
-    const session = deps.sessions.find(token)
+    const session = deps.sessions.findByToken(token)
     const origin = { network: '', requestId }
     return session && currentUserOf(deps, session, { request, origin, token })
   } catch {

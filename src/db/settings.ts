@@ -19,7 +19,7 @@ export class SettingStore {
     )
   }
 
-  find(name: string): string | undefined {
+  findByName(name: string): string | undefined {
     return this.#find.get(name)?.value
   }
 
@@ -38,7 +38,7 @@ const hostSettings = perConnection((db) => new SettingStore(db, 'host_settings')
 export const settings = subject({
   reads(db) {
     const stored = new SettingStore(db)
-    return { find: (name: string): string | undefined => stored.find(name) }
+    return { findByName: (name: string): string | undefined => stored.findByName(name) }
   },
 
   writes: {

@@ -44,10 +44,10 @@ test('what was set is found, whatever its code and location', () => {
     ['ZZZZZZZZZZZZZZZZZZZZ', destination(8, 39)],
   ]
   for (const [text, what] of entries) cache.put(code(text), what)
-  for (const [text, what] of entries) expect(cache.find(code(text))).toEqual(what)
+  for (const [text, what] of entries) expect(cache.findByKey(code(text))).toEqual(what)
   expect(cache.size).toBe(entries.length)
   for (const text of ['ABCDE0', 'ABCDEH', 'ABCDEFGHIJKL', '0000000000000000000Z']) {
-    expect(cache.find(code(text))).toBeUndefined()
+    expect(cache.findByKey(code(text))).toBeUndefined()
   }
 })
 
@@ -57,11 +57,11 @@ test('a code that has changed is missing until it is set again, and all of them 
   cache.versions.change(code('CODE20'))
   const missing = () =>
     Array.from({ length: 50 }, (_, n) => `CODE${10 + n}`).filter(
-      (text) => cache.find(code(text)) === undefined,
+      (text) => cache.findByKey(code(text)) === undefined,
     )
   expect(missing()).toEqual(['CODE20'])
   cache.put(code('CODE20'), destination(99))
-  expect(cache.find(code('CODE20'))).toEqual(destination(99))
+  expect(cache.findByKey(code('CODE20'))).toEqual(destination(99))
   cache.versions.changeAll()
   expect(missing()).toHaveLength(50)
 })
@@ -71,7 +71,7 @@ test('what was read before a change is not found after it', () => {
   const version = cache.versionOf(code('ABCDEF'))
   cache.versions.change(code('ABCDEF'))
   cache.set(code('ABCDEF'), destination(1), version)
-  expect(cache.find(code('ABCDEF'))).toBeUndefined()
+  expect(cache.findByKey(code('ABCDEF'))).toBeUndefined()
 })
 
 test('every character of a code counts, at every place', () => {
@@ -86,7 +86,7 @@ test('every character of a code counts, at every place', () => {
       cache.put(code(text), destination(id))
     }
   }
-  for (const [text, expected] of all) expect(cache.find(code(text))?.id).toBe(expected)
+  for (const [text, expected] of all) expect(cache.findByKey(code(text))?.id).toBe(expected)
   expect(cache.size).toBe(all.size)
 })
 
@@ -94,7 +94,7 @@ test('a code that is set again has its new destination, and counts once', () => 
   const cache = ring(10)
   for (let id = 1; id <= 1000; id++) {
     cache.put(code('PROMO2026'), destination(id, id))
-    expect(cache.find(code('PROMO2026'))).toEqual(destination(id, id))
+    expect(cache.findByKey(code('PROMO2026'))).toEqual(destination(id, id))
     expect(cache.size).toBe(1)
   }
 })
@@ -105,7 +105,7 @@ test('a deleted code is gone, and others stay', () => {
   for (let id = 1; id <= 2000; id += 2) cache.delete(code(`CODE${id}`))
   cache.delete(code('NEVER1'))
   for (let id = 1; id <= 2000; id++) {
-    expect(cache.find(code(`CODE${id}`))?.id).toBe(id % 2 === 0 ? id : undefined)
+    expect(cache.findByKey(code(`CODE${id}`))?.id).toBe(id % 2 === 0 ? id : undefined)
   }
   expect(cache.size).toBe(1000)
 })
@@ -126,20 +126,20 @@ test('the oldest goes first, but not one that was asked for since it came by', (
   const cache = ring(1000)
   for (let id = 1; id <= 1000; id++) cache.put(code(`CODE${id}`), destination(id))
   for (let id = 1001; id <= 20_000; id++) {
-    expect(cache.find(code('CODE7'))?.id).toBe(7)
+    expect(cache.findByKey(code('CODE7'))?.id).toBe(7)
     cache.put(code(`CODE${id}`), destination(id))
-    expect(cache.find(code(`CODE${id - 100}`))?.id).toBe(id - 100)
+    expect(cache.findByKey(code(`CODE${id - 100}`))?.id).toBe(id - 100)
   }
-  expect(cache.find(code('CODE8'))).toBeUndefined()
+  expect(cache.findByKey(code('CODE8'))).toBeUndefined()
 })
 
 test('a location that would fill a quarter of it is not kept, and pushes nothing out', () => {
   const cache = ring(1000)
   cache.put(code('SHORT1'), destination(1))
   cache.put(code('LONGER'), destination(2, 70_000))
-  expect(cache.find(code('LONGER'))).toBeUndefined()
+  expect(cache.findByKey(code('LONGER'))).toBeUndefined()
   cache.put(code('SHORT1'), destination(1, 70_000))
-  expect(cache.find(code('SHORT1'))).toBeUndefined()
+  expect(cache.findByKey(code('SHORT1'))).toBeUndefined()
   expect(cache.size).toBe(0)
 })
 
@@ -162,13 +162,13 @@ test.each([1, 2, 3, 4, 5, 6])('it never gives a wrong answer: random calls, seed
       const entry = below(20) === 0 ? empty : next
       cache.put(code(text), entry)
       model.set(text, entry)
-      expect(cache.find(code(text))).toEqual(entry)
+      expect(cache.findByKey(code(text))).toEqual(entry)
     } else if (what === 4) {
       cache.delete(code(text))
       model.delete(text)
-      expect(cache.find(code(text))).toBeUndefined()
+      expect(cache.findByKey(code(text))).toBeUndefined()
     } else {
-      const found = cache.find(code(text))
+      const found = cache.findByKey(code(text))
       if (found) hits++
       if (found) expect(found).toEqual(model.get(text) as Destination)
     }
@@ -187,7 +187,7 @@ test('long locations, all asked for again and again, never overwrite one another
     cache.put(code(text), next)
     model.set(text, next)
     for (const [held, expected] of model) {
-      const found = cache.find(code(held))
+      const found = cache.findByKey(code(held))
       if (found && found.location !== expected.location) throw new Error(`${held} is overwritten`)
     }
   }

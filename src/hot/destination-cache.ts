@@ -92,7 +92,7 @@ export class DestinationCache {
   }
 
   /** Undefined if it is not in the cache, or if the key has changed since it was read. */
-  find(key: string): Destination | undefined {
+  findByKey(key: string): Destination | undefined {
     const at = this.#locate(key)
     if (at < 0 || this.#words[at + VERSION] !== this.#versions.of(this.#hash)) return undefined
     const state = this.#words[at + STATE] as number

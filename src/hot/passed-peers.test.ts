@@ -7,9 +7,13 @@ test('an address is found by the port in all threads that share the memory', () 
   const longest = '2001:0db8:85a3:0000:0000:8a2e:255.255.255.255'
   written.set(1, '192.0.2.1')
   written.set(65_535, longest)
-  expect([read.find(1), read.find(65_535), read.find(2)]).toEqual(['192.0.2.1', longest, undefined])
+  expect([read.findByPort(1), read.findByPort(65_535), read.findByPort(2)]).toEqual([
+    '192.0.2.1',
+    longest,
+    undefined,
+  ])
   written.set(1, '::1')
-  expect(read.find(1)).toBe('::1')
+  expect(read.findByPort(1)).toBe('::1')
 })
 
 test('the end of a connection clears its row, but not that of a later one on the same port', () => {
@@ -17,7 +21,7 @@ test('the end of a connection clears its row, but not that of a later one on the
   const first = peers.set(7, '192.0.2.1')
   const second = peers.set(7, '192.0.2.2')
   peers.clear(7, first)
-  expect(peers.find(7)).toBe('192.0.2.2')
+  expect(peers.findByPort(7)).toBe('192.0.2.2')
   peers.clear(7, second)
-  expect(peers.find(7)).toBeUndefined()
+  expect(peers.findByPort(7)).toBeUndefined()
 })

@@ -35,7 +35,7 @@ export class PassedPeers {
   }
 
   /** Undefined: no redirect thread has the connection. */
-  find(port: number): string | undefined {
+  findByPort(port: number): string | undefined {
     const at = port * ROW_BYTES
     const length = this.#rows[at + 4] ?? 0
     return length === 0 ? undefined : this.#rows.toString('latin1', at + TEXT, at + TEXT + length)

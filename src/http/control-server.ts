@@ -31,7 +31,7 @@ export class ControlServer {
         if (hostLength(request) > HOST_MAX_LENGTH) return invalidHost()
         const { address = '', port = 0 } = server.requestIP(request) ?? {}
         const routable = isRoutable(request.url) ? request : withPercents(request)
-        setPeer(routable, (address === LOOPBACK && this.peers.find(port)) || '')
+        setPeer(routable, (address === LOOPBACK && this.peers.findByPort(port)) || '')
         return answer(routable)
       },
       error: (cause) => {

@@ -31,14 +31,14 @@ test('twenty imports of other accounts refuse nobody, and keep the import of the
   const { jobs, check } = importJobs()
   check(1, 20 * MIB, true)
   for (let id = 2; id <= 21; id++) check(id, 8 * MIB)
-  expect(jobs.find(1)).toBeDefined()
+  expect(jobs.findByAccount(1)).toBeDefined()
   // The newest ones fit the memory; of accounts that hold as much, the oldest yields.
-  const kept = Array.from({ length: 20 }, (_, n) => n + 2).filter((id) => jobs.find(id))
+  const kept = Array.from({ length: 20 }, (_, n) => n + 2).filter((id) => jobs.findByAccount(id))
   expect(kept).toEqual([16, 17, 18, 19, 20, 21])
   // A small file makes no room at the cost of another small one.
   check(22, 1000)
   check(23, 1000)
-  expect(jobs.find(22) && jobs.find(23)).toBeDefined()
+  expect(jobs.findByAccount(22) && jobs.findByAccount(23)).toBeDefined()
   jobs.close()
 })
 

@@ -68,13 +68,13 @@ export class ImportJobs {
     this.#deps = deps
   }
 
-  find(accountId: AccountId): ImportJob | undefined {
+  findByAccount(accountId: AccountId): ImportJob | undefined {
     return this.#jobs.get(accountId)
   }
 
   /** Checks a file. Throws `import_running` while the last one of the account runs. */
   check(owner: Account, file: SourceFile, options: ImportOptions): void {
-    const last = this.find(owner.id)
+    const last = this.findByAccount(owner.id)
     const isRunning = last?.phase === 'checking' || last?.phase === 'importing'
     if (isRunning) throw new AppError('import_running')
     this.#jobs.delete(owner.id)
@@ -91,7 +91,7 @@ export class ImportJobs {
 
   /** Imports the file that was checked. False if there is none. */
   start(owner: Account): boolean {
-    const job = this.find(owner.id)
+    const job = this.findByAccount(owner.id)
     if (job?.phase !== 'checked') return false
     this.#begin(owner, job, async () => {
       await this.#run(owner, job, false)

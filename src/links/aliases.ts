@@ -67,7 +67,7 @@ const PROOFS = [
 interface AliasRulesOptions {
   /** Who may add aliases: a short path of the whole domain is the operator's to give away. */
   importAliases: 'owners' | 'all'
-  accounts: { find(id: AccountId): { isOwner: number } | undefined }
+  accounts: { findById(id: AccountId): { isOwner: number } | undefined }
 }
 
 /** Which aliases may be added. */
@@ -96,7 +96,7 @@ export class AliasRules {
 
   mayAdd(accountId: AccountId): boolean {
     const { importAliases, accounts } = this.#options
-    return importAliases === 'all' || accounts.find(accountId)?.isOwner === 1
+    return importAliases === 'all' || accounts.findById(accountId)?.isOwner === 1
   }
 }
 
@@ -137,7 +137,7 @@ export class AliasReads {
   }
 
   /** `text`: a decoded path. The exact one comes before one in any case. */
-  find(text: string): Alias | undefined {
+  findByPath(text: string): Alias | undefined {
     const path = canonicalPath(text)
     if (path === '' || path.length > PATH_BYTES_MAX) return undefined
     return this.#byPath.get(path, path.toLowerCase()) ?? undefined

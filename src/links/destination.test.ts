@@ -14,12 +14,12 @@ function cacheOver(rows: Map<string, Destination>) {
   const counters = new RedirectCounters()
   const cache = new LinkCache({
     reads: {
-      find(asked) {
+      findByCode(asked) {
         reads[asked] = (reads[asked] ?? 0) + 1
         return rows.get(asked)
       },
     },
-    aliases: { find: () => undefined },
+    aliases: { findByPath: () => undefined },
     versions,
     counters,
     max: 100,

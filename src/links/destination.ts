@@ -70,7 +70,7 @@ export class DestinationReads {
   }
 
   /** A disabled code is found even after its link was deleted. */
-  find(code: Code): Destination | undefined {
+  findByCode(code: Code): Destination | undefined {
     const row = this.#byCode.get(code) ?? this.#disabledCode.get(code)
     if (!row) return undefined
     const parsed = row.url === null ? undefined : parseKnownUrl(row.url)
@@ -92,8 +92,8 @@ const UNKNOWN_MAX = 10_000
 
 interface LinkCacheOptions {
   counters: Pick<RedirectCounters, 'add' | 'set'>
-  reads: Pick<DestinationReads, 'find'>
-  aliases: Pick<AliasReads, 'find'>
+  reads: Pick<DestinationReads, 'findByCode'>
+  aliases: Pick<AliasReads, 'findByPath'>
   versions: CodeVersions
   /** Maximum number of links in memory, and of aliases. */
   max: number
@@ -106,10 +106,10 @@ interface LinkCacheOptions {
  * host is blocked is decided then, so that a redirect from memory checks neither.
  */
 export class LinkCache {
-  readonly #reads: Pick<DestinationReads, 'find'>
+  readonly #reads: Pick<DestinationReads, 'findByCode'>
   readonly #counters: LinkCacheOptions['counters']
   readonly #known: DestinationCache
-  readonly #aliasReads: Pick<AliasReads, 'find'>
+  readonly #aliasReads: Pick<AliasReads, 'findByPath'>
   /** The code of each alias in the place of a location: no collection visits it. */
   readonly #aliases: DestinationCache
   /** Unknown codes with their version. */
@@ -125,7 +125,7 @@ export class LinkCache {
 
   /** Null if the code is unknown; undefined if only the database can tell. */
   findInMemory(code: Code): Destination | null | undefined {
-    const known = this.#known.find(code)
+    const known = this.#known.findByKey(code)
     if (known !== undefined) return known
     const version = this.#unknown.get(code)
     return version !== undefined && version === this.#known.versionOf(code) ? null : undefined
@@ -134,7 +134,7 @@ export class LinkCache {
   /** Reads the database. Undefined if the code is unknown. */
   lookUp(code: Code): Destination | undefined {
     const version = this.#known.versionOf(code)
-    const found = this.#reads.find(code)
+    const found = this.#reads.findByCode(code)
     if (found) this.#known.set(code, found, version)
     else this.#unknown.set(code, version)
     this.#counters.add(found ? 'foundInDatabase' : 'notInDatabase')
@@ -145,14 +145,14 @@ export class LinkCache {
 
   /** `path` can be a key. The link may have been deleted since: compare its id. */
   findAliasInMemory(path: string): Alias | undefined {
-    const found = this.#aliases.find(path)
+    const found = this.#aliases.findByKey(path)
     return found && { linkId: found.id, code: found.location as Code }
   }
 
   /** Reads the database. Undefined if there is no such alias. */
   lookUpAlias(path: string): Alias | undefined {
     const version = this.#aliases.versionOf(path)
-    const found = this.#aliasReads.find(path)
+    const found = this.#aliasReads.findByPath(path)
     if (!found) return undefined
     const { linkId: id, code: location } = found
     this.#aliases.set(path, { id, location, isDisabled: false, rules: '' }, version)

@@ -8,7 +8,7 @@ import { type DetailDeps, type DetailedLink, withDetails } from './properties.ts
 
 export interface ExportDeps extends DetailDeps {
   data: { links: ScanCalls<typeof exportScans> }
-  pages: Pick<LinkPages, 'find'>
+  pages: Pick<LinkPages, 'findPage'>
 }
 
 /**
@@ -48,7 +48,7 @@ async function nextPiece(
     // A background read, because lists for pages run first.
     return data.links.below({ accountId, below }, { background: true })
   }
-  const { links } = await pages.find({ ...query, limit: MATCHES_MAX, offset: 0 })
+  const { links } = await pages.findPage({ ...query, limit: MATCHES_MAX, offset: 0 })
   return { links, isLast: links.length < MATCHES_MAX }
 }
 

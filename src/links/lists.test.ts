@@ -268,12 +268,12 @@ test('a list that takes long to count continues behind the lists of others', asy
   const calls: string[] = []
   const pages = new LinkPages(threadOf(lists, calls))
   const query = { accountId: 1, search: undefined, limit: 5, offset: 20 }
-  expect(seen(await pages.find(query))).toEqual(expected(query))
+  expect(seen(await pages.findPage(query))).toEqual(expected(query))
   const counted = calls.splice(0)
   expect(counted.length).toBeGreaterThan(3)
   expect(counted[0]).toBe('1  urgent')
   expect(new Set(counted.slice(1))).toEqual(new Set(['1  background']))
-  expect(seen(await pages.find(query))).toEqual(expected(query))
+  expect(seen(await pages.findPage(query))).toEqual(expected(query))
   expect(calls).toEqual(['1  urgent'])
 })
 
@@ -285,9 +285,9 @@ test('searches of one account take turns with another account’s, however many 
   const calls: string[] = []
   const pages = new LinkPages(threadOf(lists, calls))
   const many = ['a', 'b', 'c', 'd'].map((search) =>
-    pages.find({ accountId: 1, search, limit: 1, offset: 0 }),
+    pages.findPage({ accountId: 1, search, limit: 1, offset: 0 }),
   )
-  await pages.find({ accountId: 2, search: 'e', limit: 1, offset: 0 })
+  await pages.findPage({ accountId: 2, search: 'e', limit: 1, offset: 0 })
   const texts = calls.map((call) => call.split(' ')[1])
   // Where the other account's search ended, the first account's third had not begun.
   expect(texts).toContain('a')
@@ -304,10 +304,10 @@ test('a search whose client is gone stops, and one that takes too long says so',
   create(1, numbered(60))
   const calls: string[] = []
   const query = { accountId: 1, search: 'zz', limit: 1, offset: 0 }
-  const gone = new LinkPages(threadOf(lists, calls)).find(query, AbortSignal.abort())
+  const gone = new LinkPages(threadOf(lists, calls)).findPage(query, AbortSignal.abort())
   expect(gone).rejects.toMatchObject({ code: 'search_timeout' })
-  const late = new LinkPages(threadOf(lists, calls), { deadlineMs: 0 }).find(query)
+  const late = new LinkPages(threadOf(lists, calls), { deadlineMs: 0 }).findPage(query)
   expect(late).rejects.toMatchObject({ code: 'search_timeout', headers: { 'retry-after': '1' } })
   expect(calls).toEqual([])
-  expect(seen(await new LinkPages(threadOf(lists, calls)).find(query))).toEqual(expected(query))
+  expect(seen(await new LinkPages(threadOf(lists, calls)).findPage(query))).toEqual(expected(query))
 })

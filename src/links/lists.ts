@@ -166,7 +166,7 @@ class ListReader {
     const now = monotonic()
     const kept = this.#rankings.get(key)
     const ranking = kept && now - kept.readAt < RANKING_KEPT_MS ? kept : new Ranking()
-    const ranked = ranking.find(
+    const ranked = ranking.findRanked(
       (below, floor) =>
         index
           ? this.#rankParts.ofIds(index, below, floor)
@@ -278,7 +278,7 @@ export class LinkPages {
    * share of an account does not grow with its requests. Throws `search_timeout`, also when
    * `signal` is aborted.
    */
-  find(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
+  findPage(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
     // A list without a filter takes one slice, nearly always: it runs before every search.
     const background = isFiltered(query) || query.byHits === true
     return this.#inOrder(query.accountId, { background, signal }, (options) =>

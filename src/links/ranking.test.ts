@@ -61,7 +61,7 @@ function setUp(
     },
   })
   const page = async (limit: number, offset: number, accountId = 1, filter: LinkFilter = {}) => {
-    const { links } = await pages.find({ accountId, limit, offset, ...filter, byHits: true })
+    const { links } = await pages.findPage({ accountId, limit, offset, ...filter, byHits: true })
     return links
   }
   const ids = async (filter: LinkFilter = {}, limit = 10) =>

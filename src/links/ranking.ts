@@ -38,7 +38,7 @@ export class Ranking {
   #floor = -1
 
   /** The first `TOP_MAX` links, or undefined if the slice was over first: call it again then. */
-  find(readPart: ReadPart, now: number, isOver: IsOver): readonly Ranked[] | undefined {
+  findRanked(readPart: ReadPart, now: number, isOver: IsOver): readonly Ranked[] | undefined {
     while (this.#below !== undefined) {
       this.readAt = now
       const { links, next } = readPart(this.#below, this.#floor)

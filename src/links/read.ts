@@ -13,7 +13,7 @@ import type { ListQuery, ListView, LookupView } from './schema.ts'
 
 export interface ReadDeps {
   reads: LinkReads
-  pages: Pick<LinkPages, 'find'>
+  pages: Pick<LinkPages, 'findPage'>
   hits: HitCounts
   addresses: PublicUrls
   aliases: AliasReads
@@ -51,7 +51,10 @@ export async function list(
 ): Promise<ListView> {
   const { pages, hits, addresses } = deps
   const text = search === undefined ? undefined : searchTextOf(deps, id, search)
-  const { total, links } = await pages.find({ accountId: id, limit, offset, search: text }, signal)
+  const { total, links } = await pages.findPage(
+    { accountId: id, limit, offset, search: text },
+    signal,
+  )
   const counts = hits.of(links.map((link) => link.id))
   const items = links.map((link) => ({
     ...lookupView(link, counts.get(link.id) ?? 0),

@@ -12,7 +12,7 @@ import { peelings, withoutInvisible } from './pasted.ts'
 
 export interface ResolveDeps {
   reads: { findByCode(code: Code): Link | undefined }
-  aliases: Pick<AliasReads, 'find'>
+  aliases: Pick<AliasReads, 'findByPath'>
   addresses: Pick<PublicUrls, 'pathIn'>
 }
 
@@ -49,7 +49,7 @@ function findByPath({ reads, aliases }: ResolveDeps, path: string): Link | undef
   const code = toCode(path)
   const direct = code && reads.findByCode(code)
   if (direct) return direct
-  const alias = aliases.find(path)
+  const alias = aliases.findByPath(path)
   return alias && reads.findByCode(alias.code)
 }
 

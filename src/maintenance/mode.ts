@@ -13,17 +13,17 @@ export const maintenanceSetting = (until: number | undefined): { name: string; v
  * Planned maintenance, stored in the database: a command applies to the running server at once.
  */
 export class MaintenanceMode {
-  readonly #settings: Pick<SettingStore, 'find'>
+  readonly #settings: Pick<SettingStore, 'findByName'>
   readonly #clock: Clock
 
-  constructor(settings: Pick<SettingStore, 'find'>, clock: Clock) {
+  constructor(settings: Pick<SettingStore, 'findByName'>, clock: Clock) {
     this.#settings = settings
     this.#clock = clock
   }
 
   /** When the active maintenance ends (epoch ms); undefined if none is active. */
   until(): number | undefined {
-    const until = Number(this.#settings.find(NAME) ?? 0)
+    const until = Number(this.#settings.findByName(NAME) ?? 0)
     return until > this.#clock() ? until : undefined
   }
 }

@@ -102,7 +102,7 @@ export class QrImages implements CodeImages {
   }
 
   /** The stored image of a code; undefined if there is none. */
-  async find(code: Code): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async findByCode(code: Code): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const bytes = await Bun.file(this.#files.path(code))
       .bytes()
       .catch(() => undefined)

@@ -20,7 +20,7 @@ const CHUNK = 100
  * before the service starts, and returns whether all must be rendered again.
  */
 export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: string): boolean {
-  const found = settings.find(NAME)
+  const found = settings.findByName(NAME)
   if (found === baseUrl) return false
   if (found === undefined) {
     settings.set(NAME, baseUrl)
@@ -38,7 +38,8 @@ export function remakeAtStart(settings: SettingStore): void {
 }
 
 /** No service has started since a restore filled the data folder. */
-export const isRestoredOnly = (settings: SettingStore): boolean => settings.find(NAME) === RESTORED
+export const isRestoredOnly = (settings: SettingStore): boolean =>
+  settings.findByName(NAME) === RESTORED
 
 interface RemakeDeps {
   images: QrImages

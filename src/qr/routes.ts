@@ -134,7 +134,7 @@ export const qrFileRoutes = (deps: QrDeps) =>
       throw new AppError('path_not_found')
     }
     const name = file.slice(0, -'.png'.length)
-    let image = await deps.images.find(getFileCode(deps, name, caller))
+    let image = await deps.images.findByCode(getFileCode(deps, name, caller))
     if (!image) {
       spendRead(deps, caller)
       // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
@@ -155,7 +155,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const { destinations, codes } = deps
   const code = toCode(text)
   if (code !== undefined && codes.mayExist(code)) {
-    if (exists(destinations.find(code))) return code
+    if (exists(destinations.findByCode(code))) return code
     codes.prepare()
   }
   spendRead(deps, caller)
@@ -175,7 +175,7 @@ const exists = (destination: Destination | null | undefined): boolean =>
 /** An existing code. Throws `code_not_found`. */
 function getCode({ destinations }: QrDeps, text: string): Code {
   const code = toCode(text)
-  if (!code || !exists(destinations.find(code)))
+  if (!code || !exists(destinations.findByCode(code)))
     throw new AppError('code_not_found', text.toUpperCase())
   return code
 }

@@ -79,7 +79,7 @@ function servePeers() {
     peers.push(peerOf(request))
     return new Response()
   })
-  const isTaken = (port: number) => control.peers.find(port) !== undefined
+  const isTaken = (port: number) => control.peers.findByPort(port) !== undefined
   const takenPort = () => Array.from({ length: 65_536 }, (_, port) => port).find(isTaken) as number
   /** Another program sends a request to the control thread. */
   const impersonate = async (from: { localAddress: string; localPort?: number }) => {

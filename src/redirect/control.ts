@@ -31,15 +31,15 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
   const { destinations, aliases, limiter, address, counters } = deps
   const answers = new Answers(deps)
   const findAlias = (path: string): AliasedLink | null => {
-    const alias = aliases.find(path)
-    const link = alias && destinations.find(alias.code)
+    const alias = aliases.findByPath(path)
+    const link = alias && destinations.findByCode(alias.code)
     return link ? { code: alias.code, link } : null
   }
-  const find = (code: Code) => destinations.find(code) ?? null
-  const follow = follower({ ...deps, find, findAlias, holdsBack })
+  const findByCode = (code: Code) => destinations.findByCode(code) ?? null
+  const follow = follower({ ...deps, findByCode, findAlias, holdsBack })
   const isLink = (path: string): boolean => {
     const code = toCode(path)
-    return (code !== undefined && find(code) !== null) || findAlias(path) !== null
+    return (code !== undefined && findByCode(code) !== null) || findAlias(path) !== null
   }
 
   return (text, request) => {

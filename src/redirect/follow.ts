@@ -14,7 +14,7 @@ import type { OffReason } from './visitor-page.ts'
 
 interface FollowDeps extends ResponseDeps {
   /** Null if no link has the code; undefined if only the control thread can tell. */
-  find(code: Code): Destination | null | undefined
+  findByCode(code: Code): Destination | null | undefined
   /** Called if no link has the path as its code. Null and undefined as above. */
   findAlias(path: string): AliasedLink | null | undefined
   /** Only on the control thread: see `HitLimits`. */
@@ -64,12 +64,13 @@ const NO_RULES: LinkRules = {}
  * neither a code nor an alias, and links with `max_hits`, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
-  const { find, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock, counters } = deps
+  const { findByCode, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock, counters } =
+    deps
   const answers = new Answers(deps)
 
   return (request, client, account) => {
     const named = toCode(request.text)
-    const direct = named === undefined ? null : find(named)
+    const direct = named === undefined ? null : findByCode(named)
     const alias = direct === null ? findAlias(request.text) : null
     const code = alias ? alias.code : named
     const link = alias ? alias.link : direct

@@ -223,7 +223,7 @@ export class RedirectThread {
         return undefined
       }
     }
-    const find = (code: Code): Destination | null | undefined => {
+    const findByCode = (code: Code): Destination | null | undefined => {
       const found = cache.findInMemory(code)
       if (found !== undefined) return found
       if (this.#codes?.has(code) === false) return null
@@ -231,7 +231,7 @@ export class RedirectThread {
     }
     // The link of a remembered alias may be gone, and its code may be that of another one.
     const resolve = (alias: Alias): AliasedLink | null | undefined => {
-      const link = find(alias.code)
+      const link = findByCode(alias.code)
       return link && link.id === alias.linkId ? { code: alias.code, link } : link && null
     }
     const findAlias = (path: string): AliasedLink | null | undefined => {
@@ -244,7 +244,7 @@ export class RedirectThread {
       const stored = lookUp(() => cache.lookUpAlias(path))
       return stored ? resolve(stored) : stored
     }
-    return { find, findAlias }
+    return { findByCode, findAlias }
   }
 
   #blockedIn(lists: BlockedLists): BlockedHosts {

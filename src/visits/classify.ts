@@ -16,7 +16,7 @@ export const visitHeaders = (countryHeader: string | undefined): string[] => [
 
 interface ClassifierOptions {
   /** Undefined without a file of countries. */
-  countries: Pick<Countries, 'find'> | undefined
+  countries: Pick<Countries, 'findByClient'> | undefined
   countryHeader: string | undefined
 }
 
@@ -52,7 +52,7 @@ export function visitClassifier({ countries, countryHeader }: ClassifierOptions)
       // Cloudflare sends XX for an unknown country, and T1 for Tor.
       return COUNTRY.test(country) && country !== 'XX' ? country : UNKNOWN_COUNTRY
     }
-    return countries?.find(client) ?? UNKNOWN_COUNTRY
+    return countries?.findByClient(client) ?? UNKNOWN_COUNTRY
   }
 }
 

@@ -44,15 +44,15 @@ function countriesIn(bytes: Buffer) {
 test('an .mmdb file has the country of GeoLite2 or the country code of other databases', () => {
   const countries = countriesIn(mmdb(countryRecord('DE'), map({ country_code: text('NO') })))
   expect(countries.problem).toBeUndefined()
-  expect(countries.find(LOW)).toBe('DE')
-  expect(countries.find(HIGH)).toBe('NO')
+  expect(countries.findByClient(LOW)).toBe('DE')
+  expect(countries.findByClient(HIGH)).toBe('NO')
 })
 
 test('a damaged record of an .mmdb file is an unknown country', () => {
   const damaged = Buffer.of(0x00, 0x00)
   const countries = countriesIn(mmdb(countryRecord('DE'), damaged))
-  expect(countries.find(LOW)).toBe('DE')
-  expect(countries.find(HIGH)).toBeUndefined()
+  expect(countries.findByClient(LOW)).toBe('DE')
+  expect(countries.findByClient(HIGH)).toBeUndefined()
   expect(countries.problem).toContain('has a damaged record')
 })
 
@@ -60,5 +60,7 @@ test.each([
   { name: 'an IPv6 address in a file for IPv4', client: { keyHigh: 0x20010db8, keyLow: 1 } },
   { name: 'a peer without an address', client: { keyHigh: 0xffff0002, keyLow: 0 } },
 ])('$name has an unknown country', ({ client }) => {
-  expect(countriesIn(mmdb(countryRecord('DE'), countryRecord('NO'))).find(client)).toBeUndefined()
+  expect(
+    countriesIn(mmdb(countryRecord('DE'), countryRecord('NO'))).findByClient(client),
+  ).toBeUndefined()
 })

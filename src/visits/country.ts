@@ -29,7 +29,7 @@ export class Countries {
     this.refresh()
   }
 
-  find(client: ClientKey): string | undefined {
+  findByClient(client: ClientKey): string | undefined {
     try {
       return this.#find(client)
     } catch (error) {

@@ -26,7 +26,7 @@ export async function requireOwnPassword({ deps, user, form }: PageContext): Pro
   const { account, session, origin } = user
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
   throttle.require(attempts)
-  const hash = accounts.find(account.id)?.passwordHash
+  const hash = accounts.findById(account.id)?.passwordHash
   const isRight = await passwords.verify(form.raw('current'), hash, requesterOf(user), {
     before: () => throttle.require(attempts),
     after: () => countAttempts(deps, attempts, { origin, accountId: account.id }),

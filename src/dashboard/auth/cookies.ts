@@ -24,14 +24,14 @@ export class Cookies {
     this.#isSecure = baseUrl.startsWith('https:')
   }
 
-  find(name: CookieName, request: Request): string | undefined {
+  findByName(name: CookieName, request: Request): string | undefined {
     const cookies = new Bun.CookieMap(request.headers.get('cookie') ?? '')
     return cookies.get(this.#nameOf(name)) ?? undefined
   }
 
   /** Undefined: the colors of the system. */
   findTheme(request: Request): Theme | undefined {
-    const theme = this.find('theme', request)
+    const theme = this.findByName('theme', request)
     return isTheme(theme) ? theme : undefined
   }
 

@@ -61,7 +61,7 @@ export function anonymousForm(
   request: Request,
 ): { csrf: string; cookies: string[] } {
   const { cookies, random } = deps
-  const found = cookies.find('form', request)
+  const found = cookies.findByName('form', request)
   if (found) return { csrf: formToken(deps, found), cookies: [] }
   const created = newToken(random)
   return { csrf: formToken(deps, created), cookies: [cookies.form(created)] }

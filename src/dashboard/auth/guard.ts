@@ -107,14 +107,14 @@ export async function userContext(
   { owner = false, bulk = false }: GuardOptions = {},
 ): Promise<PageContext> {
   const origin = originOf(deps, { request, set })
-  const token = deps.cookies.find('session', request)
-  const session = deps.sessions.find(token)
+  const token = deps.cookies.findByName('session', request)
+  const session = deps.sessions.findByToken(token)
   // One page request per tick of the event loop, so that many of them do not delay redirects.
   if (session) await pageSlices.next()
   // Before the form is read, which is the most expensive part.
   spendPage(deps, request, session?.accountId)
   if (isForm(request)) await deps.writer.catchUp()
-  const early = requireSession(session ?? deps.sessions.find(token), owner)
+  const early = requireSession(session ?? deps.sessions.findByToken(token), owner)
   const account = { id: early.accountId, plan: early.plan }
   const isCharged = bulk !== false && isLargeForm(request)
   if (isCharged) {
@@ -124,7 +124,8 @@ export async function userContext(
   const bytesMax = formBytesMax(deps, early, bulk)
   const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
   // A form may arrive slowly: the session may have ended meanwhile.
-  const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
+  const found =
+    form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), owner)
   const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
   return { deps, user, request, params, query: isForm(request) ? {} : query, form, isCharged }
 }
@@ -142,7 +143,7 @@ export async function anonymousContext(
   if (!isForm(request)) return { deps, origin, request, params, query, form: EMPTY_FORM }
   await deps.writer.catchUp()
   const limits = { owner: origin.network, bytesMax: ANONYMOUS_FORM_BYTES_MAX }
-  const cookie = deps.cookies.find('form', request)
+  const cookie = deps.cookies.findByName('form', request)
   const form = await readGuardedForm(deps, request, cookie, limits)
   return { deps, origin, request, params, query: {}, form }
 }
@@ -155,7 +156,7 @@ function requireSession(session: SessionRow | undefined, owner: boolean): Sessio
 
 /** The complete, current account. Throws `sign_in_needed` if it was deleted meanwhile. */
 export function requireAccount({ deps, user }: Pick<PageContext, 'deps' | 'user'>): AccountRow {
-  const found = deps.accounts.find(user.account.id)
+  const found = deps.accounts.findById(user.account.id)
   if (!found) throw new AppError('sign_in_needed')
   return found
 }

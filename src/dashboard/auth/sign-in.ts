@@ -43,7 +43,7 @@ export async function startSession(
   const { session, token } = await sessions.start(accountId, proof, {
     address: origin.address,
     agent: request.headers.get('user-agent') ?? '',
-    replaces: cookies.find('session', request),
+    replaces: cookies.findByName('session', request),
     isLong,
   })
   const fields = { long: isLong ? 'yes' : undefined }

@@ -141,7 +141,7 @@ interface TopCard {
 
 async function topCard({ top }: DashboardDeps, { account, report, chart }: TopCard): Promise<Html> {
   const { bounds } = chart.range
-  const { links, isExact } = await top.find({
+  const { links, isExact } = await top.findInRange({
     accountId: account.id,
     linkIds: 'linkIds' in report.owner ? report.owner.linkIds : undefined,
     from: bounds[0] ?? 0,

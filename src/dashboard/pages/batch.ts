@@ -143,7 +143,7 @@ async function runOnMatches(context: PageContext): Promise<Response | string> {
   }
   const change = isReport ? undefined : changeOf(form)
   const linksMax = isReport ? REPORT_MAX : deps.plans[account.plan].bulkMax
-  const { total } = await deps.pages.find(
+  const { total } = await deps.pages.findPage(
     { accountId: account.id, ...filter, limit: 1, offset: 0 },
     context.request.signal,
   )

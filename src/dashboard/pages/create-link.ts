@@ -133,9 +133,9 @@ export async function pathStatus({ deps, user, query }: PageContext): Promise<Ht
   if (!budget.allowed) throw rateLimited(budget)
   // Also finds codes without a link that the operator has disabled.
   const isTaken =
-    (code && deps.destinations.find(code) !== undefined) ||
+    (code && deps.destinations.findByCode(code) !== undefined) ||
     aliasRules.isReserved(alias) ||
-    deps.aliases.find(alias) !== undefined
+    deps.aliases.findByPath(alias) !== undefined
   return isTaken
     ? html`<span class="badge bad">Taken</span>`
     : html`<span class="badge good">Free</span>`

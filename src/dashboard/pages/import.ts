@@ -32,7 +32,7 @@ export const importPages = signedInPages(
       return PATH
     }),
     'GET /app/links/import/report.csv': async ({ deps, user }) => {
-      const job = deps.imports.find(user.account.id)
+      const job = deps.imports.findByAccount(user.account.id)
       if (!job?.summary) throw new AppError('page_not_found')
       const body = await deps.unsent.generate(user.account.id, reportFile(job))
       return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
@@ -99,7 +99,7 @@ const choicesOf = (labels: Readonly<Record<string, string>>) =>
 
 function importPage(context: PageContext): Response {
   const { deps, user } = context
-  const job = deps.imports.find(user.account.id)
+  const job = deps.imports.findByAccount(user.account.id)
   const isRunning = job?.phase === 'checking' || job?.phase === 'importing'
   return page(context, {
     title: 'Import and export',

@@ -132,7 +132,7 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const { accountId, hasNewKey: isNew } = joined
   if (isNew) logNewAccount(context, accountId)
   logJoin(context, flow, link, accountId)
-  const account = deps.accounts.find(accountId)
+  const account = deps.accounts.findById(accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
   if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
@@ -150,7 +150,7 @@ function findAddress(
   link: OneTimeLinkRow | undefined,
 ): string | undefined {
   const account =
-    flow === 'reset' && link?.accountId ? deps.accounts.find(link.accountId) : undefined
+    flow === 'reset' && link?.accountId ? deps.accounts.findById(link.accountId) : undefined
   return account?.email ?? link?.email ?? undefined
 }
 
@@ -218,7 +218,7 @@ function storeJoin(
 }
 
 function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {
-  const fields = { plan: deps.accounts.find(accountId)?.plan }
+  const fields = { plan: deps.accounts.findById(accountId)?.plan }
   deps.security.record('account.created', origin, { accountId, fields })
 }
 

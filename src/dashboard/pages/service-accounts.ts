@@ -219,7 +219,7 @@ const log = (
 
 /** Throws `page_not_found` for an unknown account and for one that is being deleted. */
 function accountOf({ deps, params: { id = '' } }: PageContext): AccountRow {
-  const account = /^\d{1,15}$/.test(id) ? deps.accounts.find(Number(id)) : undefined
+  const account = /^\d{1,15}$/.test(id) ? deps.accounts.findById(Number(id)) : undefined
   if (!account || account.deletedAt !== null) throw new AppError('page_not_found')
   return account
 }
@@ -304,7 +304,7 @@ async function linksPage(context: PageContext): Promise<Response> {
   const path = `${pathOf(account)}/links` as const
   const text = (query.search ?? '').trim()
   const number = pageNumber(query.page)
-  const { total, links } = await deps.pages.find({
+  const { total, links } = await deps.pages.findPage({
     accountId: account.id,
     limit: PAGE_SIZE,
     offset: (number - 1) * PAGE_SIZE,

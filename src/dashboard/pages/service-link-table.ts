@@ -24,7 +24,7 @@ export function serviceLinkTable(
   const counts = hits.of(links.map(({ id }) => id))
   const reasons = data.moderation.findReasons(links.map(({ code }) => code))
   const accountOf = ({ accountId }: Link) => {
-    const account = accounts.find(accountId)
+    const account = accounts.findById(accountId)
     if (!account) return 'none'
     const path = `/app/service/accounts/${account.id}`
     return html`<a class="long" href="${path}">${account.email}</a>`

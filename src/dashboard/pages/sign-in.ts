@@ -40,7 +40,7 @@ export const signOutPages = signedInPages({
 })
 
 const isSignedIn = ({ deps, request }: AnonymousContext): boolean =>
-  deps.sessions.find(deps.cookies.find('session', request)) !== undefined
+  deps.sessions.findByToken(deps.cookies.findByName('session', request)) !== undefined
 
 /** The page to open next, and “Stay signed in”. */
 const choices = ({ query, form }: AnonymousContext) => ({
@@ -87,7 +87,7 @@ function checkPassword(context: AnonymousContext): Promise<AccountRow | undefine
     const account = await signIn(deps, {
       email,
       password: form.raw('password'),
-      deviceToken: deps.cookies.find('known', request),
+      deviceToken: deps.cookies.findByName('known', request),
       address: origin.address,
       onClosed: (gate) =>
         deps.security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
@@ -102,7 +102,7 @@ function checkPassword(context: AnonymousContext): Promise<AccountRow | undefine
 function checkCode(context: AnonymousContext, account: AccountRow): Promise<Factor | undefined> {
   const { deps, origin, form, request } = context
   const accountId = account.id
-  const deviceToken = deps.cookies.find('known', request)
+  const deviceToken = deps.cookies.findByName('known', request)
   const attempts = codeAttempts(deps.hasher, account, { address: origin.address, deviceToken })
   return loggingRefusal(context, accountId, async (logRefusal) =>
     tryGuess(deps, attempts, { origin, accountId }, () => {
@@ -129,7 +129,7 @@ async function loggingRefusal<Result>(
 }
 
 const findAccount = ({ deps, request }: AnonymousContext): AccountRow | undefined =>
-  findStepAccount(deps, deps.cookies.find('step', request), deps.clock())
+  findStepAccount(deps, deps.cookies.findByName('step', request), deps.clock())
 
 const startAgain = (): Response => seeOther('/app/sign-in?done=late')
 

@@ -86,12 +86,12 @@ function queryText({ search, tag, page, byHits }: Omit<TableQuery, 'isCut'>): st
 export async function loadTable(context: PageContext, query: TableQuery): Promise<LinkTable> {
   const { deps, request } = context
   const { id: accountId } = context.user.account
-  const linkCount = deps.accounts.find(accountId)?.linkCount ?? 0
+  const linkCount = deps.accounts.findById(accountId)?.linkCount ?? 0
   const { page, byHits } = query
   const search = searchTextOf(deps, accountId, query.search)
   const filter = { ...filterOf({ ...query, search }), byHits }
   const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
-  const { total, links } = await deps.pages.find({ accountId, ...part }, request.signal)
+  const { total, links } = await deps.pages.findPage({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
     return { ...query, total, linkCount, rows: await renderRows(deps, links, query.search) }
   }
