@@ -260,12 +260,6 @@ function grayOf(color: string): number {
 export const rgbOf = (color: string) =>
   [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16))
 
-/** Options that every image of the service has had: their SVG stays as it is. */
-const CONTRACT = new Set(['format', 'size', 'dark', 'light'])
-
-export const isContractual = (options: QrOptions): boolean =>
-  [...qrQueryOf(options).keys()].every((name) => CONTRACT.has(name))
-
 /** Throws RangeError unless `color` is written `#rrggbb` in lower case. */
 export function checkColor(color: string): void {
   if (!/^#[0-9a-f]{6}$/.test(color)) throw new RangeError(`not a color like #1a2e4f: ${color}`)

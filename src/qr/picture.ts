@@ -84,21 +84,19 @@ const WIDTH_PX = 512
 
 /**
  * An SVG document. The dark areas are outlines and not rows of strokes, so that no renderer shows
- * hairlines between the rows at an odd scale. `mm`: its width on paper. `isBare`: without a size,
- * which the default image of the API has never had.
+ * hairlines between the rows at an odd scale. `mm`: its width on paper.
  */
 export function toSvg(
   { width, height, shapes, image }: Picture,
-  { mm, isBare = false }: { mm?: number | undefined; isBare?: boolean },
+  { mm }: { mm?: number | undefined },
 ): string {
   const link = image ? 'xmlns:xlink="http://www.w3.org/1999/xlink" ' : ''
   const [wide, unit] = mm === undefined ? [WIDTH_PX, ''] : [mm, 'mm']
   const high = shortNumber((wide * height) / width)
-  // ImageMagick's own renderer draws strokes unless they are turned off.
-  const size = isBare ? '' : `width="${wide}${unit}" height="${high}${unit}" stroke="none" `
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" ${link}viewBox="0 0 ${width} ${height}" ${size}`,
-    'shape-rendering="crispEdges">',
+    `<svg xmlns="http://www.w3.org/2000/svg" ${link}viewBox="0 0 ${width} ${height}" `,
+    // ImageMagick's own renderer draws strokes unless they are turned off.
+    `width="${wide}${unit}" height="${high}${unit}" stroke="none" shape-rendering="crispEdges">`,
     svgContent({ shapes, image }),
     '</svg>\n',
   ].join('')

@@ -1,7 +1,7 @@
 import { readable } from './content.ts'
 import { clearMiddle, type Logo, logoSpan } from './logo.ts'
 import { matrixOf } from './modules.ts'
-import { isContractual, type QrOptions, URL_CAPTION } from './options.ts'
+import { type QrOptions, URL_CAPTION } from './options.ts'
 import { drawPage, toPdf } from './pdf.ts'
 import { drawQr, type Page, type Picture, toSvg } from './picture.ts'
 import { encodePng } from './png.ts'
@@ -29,7 +29,7 @@ export function renderQr(
     const page = pageOf(picture, mm)
     return toPdf({ ...page, drawings: [drawPage(page)], logo })
   }
-  return new TextEncoder().encode(toSvg(picture, { mm, isBare: isContractual(options) }))
+  return new TextEncoder().encode(toSvg(picture, { mm }))
 }
 
 /** Millimetres of a PDF that names no size. */

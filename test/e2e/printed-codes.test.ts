@@ -63,6 +63,23 @@ async function expectRead(file: string, text: string, what: string): Promise<voi
   expect([what, 'zbar', zbarReads(file, text)]).toEqual([what, 'zbar', true])
 }
 
+test('other programs draw the plain SVG of the API so that it is read', async () => {
+  using files = scratch()
+  const { path } = files
+  for (const text of ADDRESSES) {
+    await Bun.write(path('code.svg'), renderQr(text, parsePrintOptions({ format: 'svg' })))
+    run('rsvg-convert', path('code.svg'), '-o', path('rsvg.png'))
+    await expectRead(path('rsvg.png'), text, 'rsvg')
+    // The own renderer of ImageMagick, where it has no other one.
+    run('convert', `msvg:${path('code.svg')}`, path('msvg.png'))
+    await expectRead(path('msvg.png'), text, 'msvg')
+    for (const drawn of ['rsvg.png', 'msvg.png']) {
+      const { width, height } = PNG.sync.read(Buffer.from(await Bun.file(path(drawn)).bytes()))
+      expect([drawn, width, height]).toEqual([drawn, 512, 512])
+    }
+  }
+})
+
 /** Widths of 20 mm are right to 0.1 mm. */
 const expectWidth = (mm: number) => expect(Math.abs(mm - 20)).toBeLessThan(0.1)
 

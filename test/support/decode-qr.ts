@@ -107,15 +107,18 @@ async function readWithZxing(bitmap: Bitmap): Promise<string | undefined> {
 export const drawSvg = (svg: string, fitTo: { mode: 'width' | 'zoom'; value: number }) =>
   new Resvg(svg, { fitTo }).render()
 
-const SVG_START = /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 \d+ \d+" [^<>]*>/
+const SVG_START = /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 (\d+) \d+" [^<>]*>/
 const SVG_PATHS = /^(?:<path fill="#[0-9a-f]{6}" d="[MhHvVz\d -]+"\/>)+<\/svg>\n$/
 
-/** Throws at anything but filled paths, so that no script, style or link gets by unseen. */
+/**
+ * Draws `zoom` pixels a module. Throws at anything but filled paths, so that no script, style or
+ * link gets by unseen.
+ */
 function drawPaths(svg: string, zoom: number): Bitmap {
   const start = SVG_START.exec(svg)
   if (!start || !SVG_PATHS.test(svg.slice(start[0].length))) {
     throw new Error('not an SVG of plain filled paths')
   }
-  const { width, height, pixels } = drawSvg(svg, { mode: 'zoom', value: zoom })
+  const { width, height, pixels } = drawSvg(svg, { mode: 'width', value: Number(start[1]) * zoom })
   return { width, height, data: new Uint8ClampedArray(pixels) }
 }

@@ -9,7 +9,7 @@ import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
 import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { bare, linkPath } from '../ui/link-parts.ts'
+import { addressText, linkPath } from '../ui/link-parts.ts'
 import {
   apiQueryOf,
   parseQrChoice,
@@ -65,6 +65,7 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
   const { alias = link.alias ?? '', ...others } = query
   const chosen = isKnown || query.alias === '' ? query : others
   const address = chosenAddress(deps, link, chosen)
+  const shownAddress = addressText(deps.addresses, link, (chosen.alias ?? link.alias) || code)
   const hasCapitals = canBeCapital(address)
   const choice = parseQrChoice(query)
   const hasLogo = data.qrSettings.hasLogo(accountId)
@@ -85,7 +86,7 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
       <h2>QR code</h2>
       ${presetLinks(data.qrSettings.listPresets(accountId), page)}
       <div class="qr-side">
-        ${preview(link, { address, alias: chosen.alias, modules }, shown)}
+        ${preview(link, { address: shownAddress, alias: chosen.alias, modules }, shown)}
         <form method="get" action="${page}" class="form" hx-get="${page}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
           hx-select="#qr-preview" hx-swap="outerHTML"
@@ -122,13 +123,14 @@ function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias: 
     label: 'Address in the code',
     value: alias,
     choices: [
-      { value: '', label: bare(addresses.short(link)) },
-      ...paths.map((path) => ({ value: path, label: bare(addresses.alias(link, path)) })),
+      { value: '', label: addressText(addresses, link, link.code) },
+      ...paths.map((path) => ({ value: path, label: addressText(addresses, link, path) })),
     ],
   })
 }
 
 interface PreviewContent {
+  /** As people read it. */
   address: string
   /** The form's field. */
   alias: string | undefined
@@ -147,7 +149,7 @@ function preview(
   if (alias !== undefined) query.set('alias', alias)
   const src = `${linkPath(link.code)}/qr.svg?${query}`
   const caption =
-    options.caption === '' && html`<figcaption class="code">${bare(address)}</figcaption>`
+    options.caption === '' && html`<figcaption class="code">${address}</figcaption>`
   const problems = Object.values(errors)
   const picture = html`<figure class="printed${options.transparent ? ' see-through' : ''}"><img
     class="qr" src="${src}" width="240" alt="QR code of ${link.code}">${caption}</figure>`
