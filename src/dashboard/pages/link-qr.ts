@@ -148,8 +148,7 @@ function preview(
   const query = qrQueryOf({ ...options, mm: undefined })
   if (alias !== undefined) query.set('alias', alias)
   const src = `${linkPath(link.code)}/qr.svg?${query}`
-  const caption =
-    options.caption === '' && html`<figcaption class="code">${address}</figcaption>`
+  const caption = options.caption === '' && html`<figcaption class="code">${address}</figcaption>`
   const problems = Object.values(errors)
   const picture = html`<figure class="printed${options.transparent ? ' see-through' : ''}"><img
     class="qr" src="${src}" width="240" alt="QR code of ${link.code}">${caption}</figure>`
