@@ -33,11 +33,11 @@ test('while another program holds the write lock, a command says so in one line'
   expect(await command(CREATE, env)).toMatchObject({ code: 0 })
 })
 
-test('a start with 22 file descriptors ends with one line', async () => {
+test('a start with 26 file descriptors ends with one line', async () => {
   using folder = temporaryFolder()
   const env = { DATA_DIR: folder.path, PORT: '0', BASE_URL: 'http://hop.test' }
   await makeAccount(env)
-  const limited = ['sh', '-c', `ulimit -n 22 && exec "$@"`, 'sh']
+  const limited = ['sh', '-c', `ulimit -n 26 && exec "$@"`, 'sh']
   expectOneLine(await command(['serve'], env, limited))
 })
 
