@@ -89,10 +89,15 @@ function addHits(db: Database): void {
   const random = seededRandom(SEED)
   // A few links have most of the hits; they are scattered over all ids.
   const draw = () => scatteredId(Math.floor(LINKS_WITH_HITS ** random()))
+  // The tables of 3f7ad441 and before, a commit that `compare` measures, have a column more.
+  const dimension = db.query(
+    "SELECT 1 FROM pragma_table_info('hits_by_day') WHERE name = 'dimension'",
+  )
+  const [column, value] = dimension.get() ? [', dimension', ", ''"] : ['', '']
   const into = (step: 'day' | 'hour') =>
     db.prepare<null, [number, number, number, number]>(
-      `INSERT INTO hits_by_${step} (${step}, scope, id, count)
-       VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
+      `INSERT INTO hits_by_${step} (${step}, scope, id${column}, count)
+       VALUES (?1, ?2, ?3${value}, ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
     )
   const [byDay, byHour] = [into('day'), into('hour')]
   const today = dayOf(hourOf(Date.now()))
