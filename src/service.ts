@@ -201,7 +201,7 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
     thread: threadFile('blocklist'),
     ownHosts: [config.baseUrl, config.cdnUrl],
     ownAddress: new OwnAddress({ host: config.host, port: () => redirects.port }),
-    stored: new StoredHosts(db),
+    stored: new StoredHosts(db, versions),
     // The cached destinations have passed the old lists.
     onChange: () => void redirects.setLists().then(() => versions.changeAll()),
     log,

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { SettingStore } from '../db/settings.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
+import type { CodeVersions } from '../hot/code-versions.ts'
 import { covers, HostSetBuilder, hostOf, type PackedHosts } from './match.ts'
 
 /** Hosts that the owner of the service has blocked on a page, beside those of the files. */
@@ -101,28 +102,37 @@ const reviser = perConnection((db) => {
 })
 
 /**
- * The blocked hosts as one connection sees them. A question costs one lookup of the revision while
- * nothing changes, however many hosts there are.
+ * The blocked hosts as one connection sees them, kept in memory. `versions.all` tells whether they
+ * may have changed, and the revision in the database whether they have.
  */
 export class StoredHosts {
   readonly #settings: SettingStore
+  readonly #versions: Pick<CodeVersions, 'all'>
   readonly #all
+  #version: number | undefined
   #revision: string | undefined
   #packed: PackedHosts | undefined
 
-  constructor(db: Database) {
+  constructor(db: Database, versions: Pick<CodeVersions, 'all'>) {
     this.#settings = new SettingStore(db)
+    this.#versions = versions
     this.#all = db.prepare<{ host: string }, []>('SELECT host FROM blocked_hosts')
   }
 
   /** `host`: in the form of `hostOf`. */
   cover(host: string): boolean {
+    const version = this.#versions.all
+    if (version !== this.#version) this.#update(version)
+    return this.#packed !== undefined && covers(this.#packed, host)
+  }
+
+  #update(version: number): void {
     const revision = this.#settings.findByName(REVISION)
     if (revision !== this.#revision) {
       this.#packed = this.#read()
       this.#revision = revision
     }
-    return this.#packed !== undefined && covers(this.#packed, host)
+    this.#version = version
   }
 
   #read(): PackedHosts | undefined {

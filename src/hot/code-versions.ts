@@ -85,6 +85,11 @@ export class CodeVersions {
     Atomics.add(this.#words, ALL, 1)
   }
 
+  /** The number of calls of `changeAll` in all threads. Read it before the database. */
+  get all(): number {
+    return Atomics.load(this.#words, ALL)
+  }
+
   /** The version of the keys with this hash. Read it before the database. */
   of(hash: number): number {
     return (

@@ -94,6 +94,7 @@ export class RedirectThread {
   readonly #address: ClientAddress
   readonly #clocks: Clocks
   readonly #counters: RedirectCounters
+  readonly #versions: CodeVersions
   #blocked: BlockedHosts
   #codes: CodeFilter | undefined
   /** Notes of this second, by kind. */
@@ -105,6 +106,7 @@ export class RedirectThread {
     this.#address = new ClientAddress(settings.trustedProxies)
     this.#clocks = clocksIn(settings.time)
     this.#counters = new RedirectCounters(settings.counters)
+    this.#versions = new CodeVersions(settings.versions)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
     const limits = new ConnectionLimits<Connection>(settings.connectionLimits, (limit) => {
@@ -203,14 +205,14 @@ export class RedirectThread {
 
   /** Both return undefined while the database fails. */
   #finder() {
-    const { versions, cacheMax: max } = this.#settings
+    const max = this.#settings.cacheMax
     const reads = new DestinationReads(this.#db, {
       isBlocked: (url) => this.#blocked.isBlocked(url),
     })
     const cache = new LinkCache({
       reads,
       aliases: new AliasReads(this.#db),
-      versions: new CodeVersions(versions),
+      versions: this.#versions,
       counters: this.#counters,
       max,
     })
@@ -250,7 +252,8 @@ export class RedirectThread {
   #blockedIn(lists: BlockedLists): BlockedHosts {
     const { hostname: host } = this.#settings
     const ownAddress = new OwnAddress({ host, port: () => this.#listener?.port })
-    return new BlockedHosts(lists, { ownAddress, stored: new StoredHosts(this.#db) })
+    const stored = new StoredHosts(this.#db, this.#versions)
+    return new BlockedHosts(lists, { ownAddress, stored })
   }
 
   #note(note: ThreadNote): void {
