@@ -7,13 +7,13 @@ import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { formatBytes } from '../lib/bytes.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { print, printError } from '../lib/log.ts'
+import { print, printError, printNotice } from '../lib/log.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 import { recordBackup } from '../status/last-backup.ts'
 import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import type { Flag } from './options.ts'
+import { type Flag, JSON_OBJECT } from './options.ts'
 import { Progress } from './progress.ts'
 
 /** Stands for standard output or standard input. */
@@ -32,23 +32,35 @@ export function addBackupCommand(program: Command): void {
       '--for-join',
       'for “hopcode cluster join”: the copy continues with the log of the cluster',
     )
-    .action(async (file, { forJoin }) => {
+    .option(...JSON_OBJECT)
+    .action(async (file, { forJoin, json }) => {
       const { dataDir } = readConfigOfFolder()
-      const summary = await backup(dataDir, { file, forJoin })
+      const result = await backup(dataDir, { file, forJoin })
+      const text = json ? JSON.stringify(result) : describe(result)
       // Standard output may be the backup itself.
-      if (file === STREAM) printError(summary)
-      else print(summary)
+      if (file === STREAM) await printNotice(text)
+      else print(text)
     })
 }
 
-/**
- * Writes a backup of the data folder to a new file or to standard output. Returns a summary for a
- * person.
- */
+interface Result extends Contents {
+  /** Absolute path, or `-` for standard output. */
+  file: string
+}
+
+function describe({ file, ...counted }: Result): string {
+  if (file === STREAM) return `Backed up to standard output: ${contents(counted)}.`
+  return (
+    `Backed up to ${file}: ${contents(counted)}.\n` +
+    'It contains secret.key: keep it as safe as the service.'
+  )
+}
+
+/** Writes a backup of the data folder to a new file or to standard output. */
 async function backup(
   dataDir: string,
   { file: target, forJoin = false }: { file: string; forJoin: Flag },
-): Promise<string> {
+): Promise<Result> {
   // A running service has priority.
   setThreadPriority('background')
   using progress = new Progress()
@@ -59,10 +71,8 @@ async function backup(
   try {
     const manifest = isStream ? await toStream(job) : await toFile(job, name)
     if (!forJoin) noteBackup(dataDir)
-    const summary = `Backed up to ${name}: ${contents(manifest)}.`
-    return isStream
-      ? summary
-      : `${summary}\nIt contains secret.key: keep it as safe as the service.`
+    const { accounts, links, redirects, created_at } = manifest
+    return { file: isStream ? STREAM : name, accounts, links, redirects, created_at }
   } catch (error) {
     if (error instanceof DataError) throw error
     throw new CommandError(`${name} cannot be written: ${messageOf(error)}`)

@@ -1,4 +1,4 @@
-import { appendFileSync, openSync } from 'node:fs'
+import { appendFileSync, existsSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Command, Option } from '@commander-js/extra-typings'
 import type { AccountRow } from '../accounts/store.ts'
@@ -9,30 +9,22 @@ import {
   type ExportFormat,
   exportPage,
 } from '../import/export.ts'
-import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
+import { FORMAT_NAMES, type FormatName } from '../import/formats.ts'
 import { type ImportDeps, importLines } from '../import/lines.ts'
-import { isCreated, isFine, OUTCOMES } from '../import/outcomes.ts'
+import { isFine } from '../import/outcomes.ts'
 import { type Found, type ImportOptions, SENT_ROWS_MAX } from '../import/plan.ts'
 import { readInProcess } from '../import/reader.ts'
-import {
-  countRows,
-  type ImportedRow,
-  PROBLEMS_MAX,
-  runImport,
-  type Send,
-  type Summary,
-  writeReport,
-} from '../import/run.ts'
+import { countRows, type ImportedRow, runImport, type Send, writeReport } from '../import/run.ts'
 import { SourceError, type SourceFile } from '../import/source.ts'
-import { visible } from '../lib/html.ts'
-import { print, printError } from '../lib/log.ts'
+import { print, printNotice } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import type { Stored } from '../links/quota.ts'
 import type { Administration } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import { type Flag, parseText } from './options.ts'
-import { Progress } from './progress.ts'
+import { describeImport, importJson } from './import-result.ts'
+import { type Flag, JSON_OBJECT, parseText } from './options.ts'
+import { describeRate, Progress } from './progress.ts'
 import { explained, target } from './remote.ts'
 import { callService, findService } from './socket.ts'
 
@@ -47,10 +39,13 @@ export function addMovingCommands(program: Command): void {
     .summary('import links of another service, with their codes, dates and hits')
     .description(
       `Import links of another service, with their codes, dates and hits. ${WHERE} Running it ` +
-        'again changes nothing. See docs/move.md.',
+        'again changes nothing that exists.',
     )
-    .argument('<FORMAT>', `auto, ${FORMAT_NAMES.join(', ')}`, parseFormat)
-    .argument('<FILE...>', 'exports, dumps or databases, all of one import')
+    .argument(
+      '<[FORMAT] FILE...>',
+      'exports, dumps or databases, all of one import. FORMAT may be absent: auto recognizes a ' +
+        `file by its content. The others: ${FORMAT_NAMES.join(', ')}`,
+    )
     .option('--account <E>', 'the account of the links; without it, the owner', parseText)
     .option('--dry-run', 'print the results, and change nothing')
     .option('--domain <D...>', 'only the links of these domains; the first one wins a path')
@@ -69,7 +64,12 @@ export function addMovingCommands(program: Command): void {
       ] as const),
     )
     .option('--force', 'import although over half of the rows are refused')
-    .action((format, files, options) => importFiles(format, files, options))
+    .option(...JSON_OBJECT)
+    .addHelpText('after', IMPORT_HELP)
+    .action((words, options) => {
+      const { format, files } = formatAndFiles(words)
+      return importFiles(format, files, options)
+    })
   program
     .command('export')
     .summary('write all links of an account to a file')
@@ -81,13 +81,47 @@ export function addMovingCommands(program: Command): void {
         .choices(EXPORT_FORMATS)
         .default('jsonl' as const),
     )
+    .option(...JSON_OBJECT)
     .action((file, options) => exportTo(file, options))
 }
 
-function parseFormat(text: string): FormatName | 'auto' {
-  const found = ['auto' as const, ...FORMAT_NAMES].find((name) => name === text)
-  if (found) return found
-  throw new CommandError(`unknown format ${text}. There are: auto, ${FORMAT_NAMES.join(', ')}`)
+const IMPORT_HELP = `
+Begin with --dry-run, which changes nothing:
+  hopcode import links.csv --account you@example.com --dry-run
+  hopcode import links.csv --account you@example.com --report report.csv
+
+A path of 6 to 20 letters and digits becomes the code, which works in any letter case. Every other
+path becomes an alias in exact case, and so do paths that differ in letter case only. Hits so far
+have no dates, so charts do not show them. Import everything in one run.
+
+Columns of a CSV file: a destination such as “Long URL”, and optionally “Short URL” or “Slug”,
+“Title”, “Tags”, “Clicks” and “Created at”.
+
+Exit code 0: every row was created, existed, or was left out on request. 1: some rows were refused.
+2: all rows were refused.
+`
+
+const FORMATS: readonly string[] = ['auto', ...FORMAT_NAMES]
+const isFormat = (word: string): word is FormatName | 'auto' => FORMATS.includes(word)
+
+/** The first word is a format if it is the name of one and a file follows. Throws CommandError. */
+function formatAndFiles(words: readonly string[]): {
+  format: FormatName | 'auto'
+  files: readonly string[]
+} {
+  const [first = '', ...rest] = words
+  if (existsSync(first) && (rest.length === 0 || !isFormat(first))) {
+    return { format: 'auto', files: words }
+  }
+  if (isFormat(first)) {
+    if (rest.length > 0) return { format: first, files: rest }
+    throw new CommandError(`name a file after the format ${first}`)
+  }
+  const isMistypedFormat = rest.length > 0 && /^[\w-]+$/.test(first)
+  if (!isMistypedFormat) return { format: 'auto', files: words }
+  throw new CommandError(
+    `unknown format ${first}, and no file has that name. Formats: ${FORMATS.join(', ')}`,
+  )
 }
 
 /** What the service needs for these commands. */
@@ -132,12 +166,13 @@ interface CommandImport extends Omit<ImportOptions, 'format' | 'domains'> {
   domain?: string[] | undefined
   report?: string | undefined
   force?: Flag
+  json?: Flag
 }
 
 async function importFiles(
   format: FormatName | 'auto',
   names: readonly string[],
-  { account, dryRun, domain, report, force, ...rest }: CommandImport,
+  { account, dryRun, domain, report, force, json, ...rest }: CommandImport,
 ): Promise<void> {
   const options: ImportOptions = { ...rest, format, domains: domain, dryRun }
   const files = await Promise.all(names.map(openFile))
@@ -148,7 +183,7 @@ async function importFiles(
   let file: number | undefined
   const steps = runImport(readInProcess(files, { ...options, as: 'lines', batchMax: rowsMax }), {
     send,
-    onRead: (read) => progress.note('Reading', read),
+    onRead: (read) => progress.note('Reading', { done: read }),
     onFound: (found) => {
       if (!force) requireMostlyGood(found)
       rows = found.rows
@@ -158,13 +193,16 @@ async function importFiles(
   const state = { done: 0, problems: [] as ImportedRow[] }
   const write = (text: string) => {
     if (file !== undefined) appendFileSync(file, text)
-    if (state.done > 0) progress.note(dryRun ? 'Checking' : 'Importing', state.done, rows)
+    if (state.done > 0) {
+      progress.note(dryRun ? 'Checking' : 'Importing', { done: state.done, total: rows })
+    }
   }
   const summary = await writeReport(steps, state, write).catch((error) => {
     throw error instanceof SourceError ? new CommandError(error.message) : error
   })
   progress[Symbol.dispose]()
-  print(describe(summary, state.problems, { isDryRun: dryRun === true, report }))
+  const about = { isDryRun: dryRun === true, report }
+  print(json ? importJson(summary, about) : describeImport(summary, state.problems, about))
   const fine = countRows(summary, isFine)
   if (fine < summary.rows) throw new ProblemsFound(fine === 0 ? 2 : 1)
 }
@@ -181,7 +219,11 @@ function requireMostlyGood({ rows, bad }: Found): void {
 async function openFile(path: string): Promise<SourceFile> {
   const blob = Bun.file(path)
   if (!(await blob.exists())) {
-    throw new CommandError(`${path} does not exist, or is not a regular file: it is read twice`)
+    throw new CommandError(
+      existsSync(path)
+        ? `${path} is not a regular file: an import reads its files twice`
+        : `${path} does not exist`,
+    )
   }
   return { name: basename(path), blob, path }
 }
@@ -193,33 +235,6 @@ function openOutput(path: string): number {
   } catch (error) {
     throw new CommandError(`${path} cannot be written: ${messageOf(error)}`)
   }
-}
-
-function describe(
-  { format, rows, counts, hits, lost }: Summary,
-  problems: readonly ImportedRow[],
-  { isDryRun, report }: { isDryRun: boolean; report: string | undefined },
-): string {
-  const { label, note } = formatOf(format)
-  const number = (n: number) => n.toLocaleString('en')
-  const outcomes = OUTCOMES.flatMap((outcome) => {
-    const count = counts[outcome]
-    return count ? `  ${number(count).padStart(11)}  ${outcome}` : []
-  })
-  const created = OUTCOMES.filter(isCreated).some((outcome) => counts[outcome])
-  const losses = Object.entries(lost).map(([name, n]) => `${number(n)} × ${name}`)
-  return [
-    `${label}: ${number(rows)} ${rows === 1 ? 'row' : 'rows'}${isDryRun ? ', as a dry run' : ''}`,
-    ...outcomes,
-    created && hits > 0 && `Hits without dates: ${number(hits)}. ${note ?? ''}`.trim(),
-    losses.length > 0 && `Hopcode does not have: ${losses.join(', ')}.`,
-    ...problems.map(({ line, path, outcome, message }) => {
-      return visible(`row ${line}  ${outcome}  /${path}  ${message}`)
-    }),
-    report === undefined && problems.length === PROBLEMS_MAX && '… --report FILE has all of them',
-  ]
-    .filter((text) => text !== false)
-    .join('\n')
 }
 
 /** Calls of the service on this machine, or of that with the API key. */
@@ -263,21 +278,54 @@ export async function remoteReceiver(
   return { send, rowsMax: Math.min(Number(most), SENT_ROWS_MAX) }
 }
 
-async function exportTo(
-  file: string,
-  { account, format }: { account?: string | undefined; format: ExportFormat },
-): Promise<void> {
+interface CommandExport {
+  account?: string | undefined
+  format: ExportFormat
+  json?: Flag
+}
+
+async function exportTo(file: string, { account, format, json }: CommandExport): Promise<void> {
+  const isStream = file === '-'
   const chunks = exportChunks(await serviceOf(account), format)
   // The first chunk is read before the file is opened: a refusal leaves an existing file as it is.
   let chunk = await chunks.next()
-  const out = file === '-' ? Bun.stdout.writer() : Bun.file(openOutput(file)).writer()
+  const out = isStream ? Bun.stdout.writer() : Bun.file(openOutput(file)).writer()
+  const counted = { links: 0, bytes: 0 }
+  using progress = new Rate()
+  const count = recordCounter(format)
   for (; !chunk.done; chunk = await chunks.next()) {
     out.write(chunk.value)
     await out.flush()
+    counted.bytes += Buffer.byteLength(chunk.value)
+    // The first record is the head.
+    counted.links = Math.max(0, count(chunk.value) - 1)
+    if (!isStream) progress.note('Exporting', { done: counted.links, unit: 'links' })
   }
   await out.end()
-  printError(`Exported to ${file === '-' ? 'standard output' : file}`)
+  progress[Symbol.dispose]()
+  const text = json
+    ? JSON.stringify({ file, format, ...counted })
+    : `Exported to ${isStream ? 'standard output' : file}`
+  // Standard output may be the export itself.
+  if (isStream) await printNotice(text)
+  else print(text)
 }
+
+/** Returns the number of records so far. Line feeds within quotes of a CSV file end none. */
+function recordCounter(format: ExportFormat): (chunk: string | Uint8Array) => number {
+  let records = 0
+  let isQuoted = false
+  return (chunk) => {
+    for (const byte of Buffer.from(chunk as Uint8Array)) {
+      if (byte === QUOTE && format === 'csv') isQuoted = !isQuoted
+      else if (byte === LINE_FEED && !isQuoted) records++
+    }
+    return records
+  }
+}
+
+const QUOTE = 0x22
+const LINE_FEED = 0x0a
 
 async function* exportChunks(
   call: Awaited<ReturnType<typeof serviceOf>>,
@@ -301,21 +349,25 @@ const NOTE_MS = 200
 /** Rows, rate and remaining time, on one line of a terminal. */
 class Rate implements Disposable {
   readonly #progress = new Progress()
+  #text = ''
+  #before = 0
   #startedAt = performance.now()
   #printedAt = this.#startedAt
-  #text = ''
 
-  note(text: string, done: number, total?: number): void {
+  /** `done` and `total` count rows, or the unit that is named. */
+  note(text: string, counted: { done: number; total?: number; unit?: string }): void {
     const now = performance.now()
-    if (text !== this.#text) this.#startedAt = now
-    this.#text = text
+    if (text !== this.#text) {
+      this.#text = text
+      this.#startedAt = now
+      this.#before = counted.done
+    }
     if (now - this.#printedAt < NOTE_MS) return
     this.#printedAt = now
-    const rate = done / ((now - this.#startedAt) / 1000)
-    const left = total === undefined ? '' : `, ${Math.ceil((total - done) / rate)} s left`
-    const of = total === undefined ? '' : ` of ${total.toLocaleString('en')}`
+    const { unit = 'rows', ...counts } = counted
+    const elapsedMs = now - this.#startedAt
     this.#progress.step(
-      `${text} ${done.toLocaleString('en')}${of} rows, ${Math.round(rate)}/s${left}`,
+      `${text} ${describeRate({ ...counts, unit, before: this.#before, elapsedMs })}`,
     )
   }
 

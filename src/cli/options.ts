@@ -10,6 +10,7 @@ import { BAD_REASON, parseReason as findReason } from '../moderation/moderation.
 export type Flag = boolean | undefined
 
 export const JSON_LINES = ['--json', 'print JSON, one object per line'] as const
+export const JSON_OBJECT = ['--json', 'print the result as one JSON object'] as const
 export const EMAIL = ['--email <E>', 'the e-mail address of the account', parseEmail] as const
 export const PLAN = new Option('--plan <P>', 'the plan').choices(PLANS).makeOptionMandatory()
 

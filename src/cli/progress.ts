@@ -21,3 +21,22 @@ export class Progress implements Disposable {
     printProgress('')
   }
 }
+
+interface Rated {
+  done: number
+  total?: number
+  unit: string
+  /** What was done when the time began. */
+  before: number
+  elapsedMs: number
+}
+
+/** `1,000 of 200,000 rows, 6,400/s, 32 s left`. Without a measurement, there is no rate. */
+export function describeRate({ done, total, unit, before, elapsedMs }: Rated): string {
+  const number = (n: number) => n.toLocaleString('en')
+  const counted = `${number(done)}${total === undefined ? '' : ` of ${number(total)}`} ${unit}`
+  const rate = elapsedMs > 0 ? (done - before) / (elapsedMs / 1000) : 0
+  if (rate < 0.5) return counted
+  const left = total === undefined ? '' : `, ${number(Math.ceil((total - done) / rate))} s left`
+  return `${counted}, ${number(Math.round(rate))}/s${left}`
+}

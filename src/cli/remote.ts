@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { Hopcode, HopcodeError, HopcodeNetworkError } from '../client/client.ts'
 import { readConfig } from '../config.ts'
-import { print, printError } from '../lib/log.ts'
+import { print, printNotice } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './errors.ts'
 import { type Flag, JSON_LINES, parseText } from './options.ts'
@@ -41,7 +41,7 @@ export function addRemoteCommands(program: Command): void {
     .action(async (code, { out }) => {
       const saved = await saveQr(await target(), code, out)
       // Standard output may be the image itself.
-      if (out === '-') printError(saved)
+      if (out === '-') await printNotice(saved)
       else print(saved)
     })
 }

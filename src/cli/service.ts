@@ -5,8 +5,8 @@ import { localAddress } from '../lib/local-address.ts'
 import { print } from '../lib/log.ts'
 import { maintenanceSetting } from '../maintenance/mode.ts'
 import { type Administration, printing } from './administration.ts'
-import { CommandError } from './errors.ts'
-import { untilParser } from './options.ts'
+import { CommandError, ProblemsFound } from './errors.ts'
+import { JSON_OBJECT, untilParser } from './options.ts'
 import { findService } from './socket.ts'
 
 export function addMaintenanceCommands(program: Command): void {
@@ -34,9 +34,14 @@ export function addHealthCommand(program: Command): void {
   program
     .command('health')
     .description('exit 0 if the service on this machine is ready')
-    .action(async () => {
+    .option(...JSON_OBJECT)
+    .action(async ({ json }) => {
       const config = readConfig()
-      print(await health(config, (await findService(config.dataDir))?.address))
+      const found = await health(config, (await findService(config.dataDir))?.address)
+      if (json) print(JSON.stringify({ ready: found.reason === undefined, ...found }))
+      else if (found.reason === undefined) print('ready')
+      else throw new CommandError(`${found.url} ${found.reason}`)
+      if (found.reason !== undefined) throw new ProblemsFound()
     })
 }
 
@@ -49,19 +54,19 @@ const TIMEOUT_MS = 3000
 
 /**
  * Whether the service on this machine is ready: for a container's health check. `address`: the one
- * that a running service has recorded.
+ * that a running service has recorded. A service that is not ready has a reason.
  */
-async function health({ host, port }: Config, address?: string): Promise<string> {
+async function health(
+  { host, port }: Config,
+  address?: string,
+): Promise<{ url: string; reason?: string }> {
   const url = `${address ?? localAddress(host, port)}/-/ready`
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await fetch(url, { signal }).catch((cause) => {
-    throw new CommandError(`${url} does not answer. Is the service running?`, { cause })
-  })
-  if (!response.ok) {
-    const { reason } = (await response.json().catch(() => ({}))) as { reason?: string }
-    throw new CommandError(`${url} answers ${response.status}${reason ? `: ${reason}` : ''}`)
-  }
-  return 'ready'
+  const response = await fetch(url, { signal }).catch(() => undefined)
+  if (!response) return { url, reason: 'does not answer. Is the service running?' }
+  if (response.ok) return { url }
+  const { reason } = (await response.json().catch(() => ({}))) as { reason?: string }
+  return { url, reason: `answers ${response.status}${reason ? `: ${reason}` : ''}` }
 }
 
 async function beginMaintenance(

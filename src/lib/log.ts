@@ -108,5 +108,13 @@ export function printProgress(text: string): void {
   if (process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${printable(text)}`)
 }
 
+/**
+ * Prints the success of a command on standard error, where standard output has its data.
+ * `console.error` would color it as a failure on a terminal.
+ */
+export async function printNotice(text: string): Promise<void> {
+  await Bun.write(Bun.stderr, `${printable(text)}\n`)
+}
+
 /** Prints the failure of a command on standard error. */
 export const printError = (text: string): void => console.error(printable(text))

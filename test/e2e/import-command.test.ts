@@ -1,7 +1,14 @@
 import { expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { command, makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
+import {
+  binary,
+  command,
+  makeAccount,
+  Service,
+  type Settings,
+  unlimited,
+} from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** `hopcode import` and `hopcode export`, against a running service. */
@@ -57,7 +64,7 @@ test('a file is imported with a report, and again without a change', async () =>
     expect((await service.fetch(`/${path}`)).headers.get('location')).toBe(url as string)
   }
   const again = await run(`import auto ${file} --account ${EMAIL}`)
-  expect(again.out).toMatch(/4 {2}exists/)
+  expect(again.out).toMatch(/4 {2}existed already/)
   const { code, out, err } = await run(`export - --account ${EMAIL}`)
   expect([code, err]).toEqual([0, 'Exported to standard output\n'])
   const links = out
@@ -72,6 +79,78 @@ test('a file is imported with a report, and again without a change', async () =>
     { code: 'SPRING26', url: 'https://example.com/1', title: 'One', hits: 9 },
   ])
   expect((await run('check')).out).toContain('All is well.')
+})
+
+test('a file without a format is recognized, and --json has the counts by identifier', async () => {
+  using set = await setUp()
+  await using _service = await Service.start(set.env)
+  const dry = await set.run(`import ${set.file} --account ${EMAIL} --dry-run --json`)
+  expect([dry.code, dry.err, dry.out.trim().split('\n').length]).toEqual([1, '', 1])
+  const counts = { created: 1, created_alias: 3, invalid_url: 1, reserved_path: 1 }
+  expect(JSON.parse(dry.out)).toEqual({
+    format: 'csv',
+    dry_run: true,
+    rows: 6,
+    created: 4,
+    refused: 2,
+    counts,
+    hits: 7,
+    not_supported: {},
+    report: null,
+  })
+  const { code, out } = await set.run(`import ${set.file} --account ${EMAIL}`)
+  expect(code).toBe(1)
+  expect(out).toContain('3  created, with the path as an alias')
+  expect(out).not.toMatch(/[a-z]_[a-z]/)
+  // A file that has the name of a format is named with its folder.
+  const kutt = join(set.folder.path, 'kutt')
+  writeFileSync(kutt, readFileSync(set.file))
+  expect((await set.run(`import ${kutt} ${set.file} --account ${EMAIL}`)).out).toContain('12 rows')
+})
+
+test('--json of export, backup and health is one object', async () => {
+  using set = await setUp()
+  const down = await set.run('health --json', { PORT: '1' })
+  expect([down.code, down.err, JSON.parse(down.out).ready]).toEqual([1, '', false])
+  await using service = await Service.start(set.env)
+  const up = await set.run('health --json', { PORT: '1' })
+  expect([up.code, JSON.parse(up.out)]).toEqual([
+    0,
+    { ready: true, url: expect.stringMatching(/\/-\/ready$/) },
+  ])
+  expect((await service.fetch('/-/ready')).status).toBe(200)
+  writeFileSync(
+    set.file,
+    'Short URL,Long URL,Title\nhttps://go.test/Spring26,https://e.com/,"a "" b"\n',
+  )
+  expect((await set.run(`import ${set.file} --account ${EMAIL}`)).code).toBe(0)
+  for (const format of ['jsonl', 'csv']) {
+    const file = join(set.folder.path, `links.${format}`)
+    const { code, out } = await set.run(
+      `export ${file} --account ${EMAIL} --format ${format} --json`,
+    )
+    const bytes = readFileSync(file).length
+    expect([code, JSON.parse(out)]).toEqual([0, { file, format, links: 1, bytes }])
+  }
+  const piped = await set.run(`export - --account ${EMAIL} --json`)
+  expect(JSON.parse(piped.err)).toMatchObject({ file: '-', links: 1 })
+  const file = join(set.folder.path, 'now.hopcode')
+  const backup = await set.run(`backup ${file} --json`)
+  expect([backup.code, JSON.parse(backup.out)]).toEqual([
+    0,
+    { file, accounts: 1, links: 1, redirects: expect.any(Number), created_at: expect.any(String) },
+  ])
+})
+
+test('success has no color on a terminal', async () => {
+  using set = await setUp()
+  await using _service = await Service.start(set.env)
+  const line = `${await binary()} export - --account ${EMAIL} > ${set.folder.path}/out`
+  const env = { ...set.env, PATH: process.env.PATH ?? '', TERM: 'xterm-256color' }
+  const script = Bun.spawn(['script', '-qec', line, '/dev/null'], { env, stdin: 'ignore' })
+  const shown = await new Response(script.stdout).text()
+  expect([await script.exited, shown]).toEqual([0, expect.stringContaining('Exported to')])
+  expect(shown).not.toContain('\u001b[3')
 })
 
 test('control characters of a file do not reach the terminal', async () => {
@@ -135,7 +214,7 @@ test('with a key it works from another machine, and the plan bounds each request
   const sent = await run(`import csv ${file}`, remote)
   expect([sent.code, sent.err]).toEqual([1, ''])
   expect(sent.out).toContain('250  created')
-  expect(sent.out).toContain('1  not_allowed')
+  expect(sent.out).toContain('1  refused: only owners of the service can add aliases')
   const out = join(set.folder.path, 'links.jsonl')
   expect((await run(`export ${out}`, remote)).code).toBe(0)
   expect(readFileSync(out, 'utf8').trim().split('\n')).toHaveLength(251)
@@ -145,6 +224,9 @@ const REFUSED: [args: string, code: number, message: RegExp][] = [
   ['import auto FILE', 1, /no service uses/],
   ['import nothing FILE', 1, /unknown format nothing/],
   ['import auto /nowhere/file', 1, /does not exist/],
+  ['import nowhere.csv', 1, /nowhere\.csv does not exist/],
+  ['import /', 1, /not a regular file/],
+  ['import csv', 1, /name a file after the format csv/],
   ['import auto FILE --passwords never', 2, /passwords/],
   ['export -', 1, /no service uses/],
 ]
