@@ -1,10 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
-import { Hopcode, HopcodeError, HopcodeNetworkError } from '../client/client.ts'
+import {
+  Hopcode,
+  HopcodeError,
+  HopcodeNetworkError,
+  type ListedLink,
+  type OwnLink,
+} from '../client/client.ts'
 import { readConfig } from '../config.ts'
 import { print, printNotice } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './errors.ts'
+import { findByAddress, findByTitle } from './find-link.ts'
 import { type Flag, JSON_LINES, parseText } from './options.ts'
 import { findService } from './socket.ts'
 
@@ -25,21 +32,22 @@ export function addRemoteCommands(program: Command): void {
     .command('links')
     .summary('list your links, or those that contain the text')
     .description(`List your links, or those that contain the text. ${REMOTE}`)
-    .argument('[TEXT]', 'part of a code or a URL')
+    .argument('[TEXT]', 'part of a code, a URL or a title, or an alias or short URL')
     .option(...JSON_LINES)
     .action(async (text, options) => links(await target(), text, options))
   program
     .command('qr')
-    .summary('save the QR code as CODE.png')
-    .description(`Save the QR code as CODE.png. ${REMOTE}`)
-    .argument('<CODE>', 'of the link')
+    .summary('save the QR code of a link as CODE.png')
+    .description(`Save the QR code of a link as CODE.png. ${REMOTE}`)
+    .argument('<LINK>', 'its code or short URL; with an API key, its alias or title too', parseText)
     .option(
       '--out <FILE>',
       'the file to write: PNG, or SVG if it ends with .svg; - is standard output',
       parseText,
     )
-    .action(async (code, { out }) => {
-      const saved = await saveQr(await target(), code, out)
+    .action(async (text, { out }) => {
+      const service = await target()
+      const saved = await saveQr(service, await codeOf(service, text), out)
       // Standard output may be the image itself.
       if (out === '-') await printNotice(saved)
       else print(saved)
@@ -67,23 +75,95 @@ async function shorten(service: Target, url: string, { json }: { json?: Flag }):
   return `${link.short_url}\nPasscode, shown only this once: ${link.passcode}`
 }
 
-/** Prints one line for each link, the newest first. */
+/**
+ * Prints one line for each link, the newest first. If no code and no URL contains the text, it may
+ * be an alias or short URL, or else a part of titles.
+ */
 async function links(
   service: Target,
   text: string | undefined,
   { json }: { json?: Flag },
 ): Promise<void> {
-  const all = keyHolder(service).listAll(text ? { search: text } : {})
-  for (let count = 0; ; count++) {
-    const { value: link, done } = await explained(service.url, all.next())
-    if (done) {
-      if (count === 0 && !json) print('No links.')
-      return
-    }
-    const { short_url, hit_count, url } = link
-    const hits = hit_count === 1 ? '1 hit' : `${hit_count} hits`
-    print(json ? JSON.stringify(link) : `${short_url}  ${hits}  ${url ?? '(reserved)'}`)
+  const hopcode = keyHolder(service)
+  let count = 0
+  const show = (link: ListedLink) => {
+    count++
+    const hits = link.hit_count === 1 ? '1 hit' : `${link.hit_count} hits`
+    const line = `${link.short_url}  ${hits}  ${link.url ?? '(reserved)'}`
+    print(json ? JSON.stringify(link) : line)
   }
+  const showByAddress = async (address: string) => {
+    const link = await findByAddress(hopcode, address)
+    if (link) show(listed(link))
+  }
+  const showAll = async () => {
+    // A short URL names one link, whose displayed address the list does not have.
+    if (text && /[./]/.test(text)) await showByAddress(text)
+    if (count > 0) return
+    for await (const link of hopcode.listAll(text ? { search: text } : {})) show(link)
+    if (count > 0 || !text) return
+    await showByAddress(text)
+    if (count > 0) return
+    for (const code of await findByTitle(hopcode, text)) await showByAddress(code)
+  }
+  await explained(service.url, showAll())
+  if (count === 0 && text) throw new CommandError(noLink(text))
+  if (count === 0 && !json) print('No links.')
+}
+
+/** The properties that the list has. The address is the one that people see. */
+const listed = ({
+  code,
+  url,
+  created_at,
+  hit_count,
+  display_url,
+  qr_url,
+}: OwnLink): ListedLink => ({
+  code,
+  url,
+  created_at,
+  hit_count,
+  short_url: display_url,
+  qr_url,
+})
+
+const noLink = (text: string) => `no link has the code, address or title “${text}”`
+
+/** Throws CommandError unless the text names one link. */
+async function codeOf(service: Target, text: string): Promise<string> {
+  const inAddress = /^(?:.*\/)?([a-z\d]{6,20})\/?(?:[?#].*)?$/i.exec(text.trim())?.[1]
+  if (!service.apiKey) {
+    if (inAddress !== undefined) return inAddress
+    throw new CommandError(`“${text}” is no code. Set HOPCODE_API_KEY to name an alias or a title`)
+  }
+  const hopcode = keyHolder(service)
+  const own = await explained(service.url, findByAddress(hopcode, text))
+  if (own) return own.code
+  const titled = await explained(service.url, findByTitle(hopcode, text))
+  if (titled.length > 1) {
+    const codes = titled.slice(0, NAMED_MAX).join(', ') + (titled.length > NAMED_MAX ? ', …' : '')
+    throw new CommandError(`${titled.length} links have such a title: ${codes}`)
+  }
+  if (titled[0] !== undefined) return titled[0]
+  // The code of another account has an image too.
+  if (inAddress === undefined || !(await exists(service, inAddress))) {
+    throw new CommandError(noLink(text))
+  }
+  return inAddress
+}
+
+const NAMED_MAX = 5
+
+async function exists({ url }: Target, code: string): Promise<boolean> {
+  const found = new Hopcode({ url, retriesMax: RETRIES_MAX }).lookup(code).then(
+    () => true,
+    (error) => {
+      if (error instanceof HopcodeError && error.kind === 'not_found') return false
+      throw error
+    },
+  )
+  return explained(url, found)
 }
 
 /** Saves the image, as SVG if the name ends with `.svg`. Returns the message to print. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { decodeQr } from '../support/decode-qr.ts'
@@ -28,7 +28,6 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   await command(['shorten', 'example.com:8080/other'], remote)
   const found = await command(['links', 'FLYER'], remote)
   expect(found.out).toBe(`${shortUrl}  0 hits  https://example.com/flyer\n`)
-  expect((await command(['links', 'nosuch'], remote)).out).toBe('No links.\n')
   const all = await command(['links', '--json'], remote)
   expect(
     all.out
@@ -51,6 +50,95 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   const svg = await command(['qr', code, '--out', join(folder.path, 'code.svg')], remote)
   expect(svg.code).toBe(0)
   expect(readFileSync(join(folder.path, 'code.svg'), 'utf8')).toStartWith('<svg')
+})
+
+test('hopcode links and qr find a link by code, alias, short URL and title', async () => {
+  using folder = temporaryFolder()
+  const env = {
+    DATA_DIR: join(folder.path, 'data'),
+    BASE_URL: 'https://hop.test',
+    IMPORT_ALIASES: 'all',
+  }
+  const apiKey = await makeAccount(env)
+  await using service = await Service.start(env)
+  const DATA_DIR = join(folder.path, 'none')
+  const remote = { HOPCODE_URL: service.url, HOPCODE_API_KEY: apiKey, DATA_DIR }
+  const none = await command(['links'], remote)
+  expect(none).toEqual({ code: 0, out: 'No links.\n', err: '' })
+  const rows = [
+    'Short URL,Long URL,Title',
+    'https://old.test/POSTER26,https://example.com/1,Été in Rome',
+    'https://old.test/sommer-fest,https://example.com/2,Fête',
+    'https://old.test/WINTER26,https://example.com/3,Winter in Rome',
+  ]
+  const file = join(folder.path, 'links.csv')
+  writeFileSync(file, `${rows.join('\n')}\n`)
+  expect((await command(['import', file], remote)).code).toBe(0)
+
+  const aliased = 'https://hop.test/sommer-fest  0 hits  https://example.com/2\n'
+  const poster = 'https://hop.test/POSTER26  0 hits  https://example.com/1\n'
+  const winter = 'https://hop.test/WINTER26  0 hits  https://example.com/3\n'
+  const FOUND = [
+    ['poster26', poster],
+    ['https://hop.test/poster26', poster],
+    ['sommer-fest', aliased],
+    ['hop.test/sommer-fest', aliased],
+    ['fête', aliased],
+    ['ÉTÉ', poster],
+    ['in rome', winter + poster],
+  ] as const
+  for (const [text, out] of FOUND) {
+    expect([text, await command(['links', text], remote)]).toEqual([
+      text,
+      { code: 0, out, err: '' },
+    ])
+  }
+  const json = await command(['links', 'fête', '--json'], remote)
+  expect(JSON.parse(json.out)).toMatchObject({ short_url: 'https://hop.test/sommer-fest' })
+
+  const IMAGES = [
+    ['poster26', 'POSTER26'],
+    ['https://hop.test/POSTER26', 'POSTER26'],
+    ['winter in', 'WINTER26'],
+    ['été', 'POSTER26'],
+  ] as const
+  for (const [at, [text, code]] of IMAGES.entries()) {
+    const out = join(folder.path, `${at}.png`)
+    expect(await command(['qr', text, '--out', out], remote)).toMatchObject({ code: 0, err: '' })
+    expect((await decodeQr(readFileSync(out))).text).toBe(`https://hop.test/${code}`)
+  }
+  const byAlias = join(folder.path, 'alias.png')
+  expect((await command(['qr', 'sommer-fest', '--out', byAlias], remote)).code).toBe(0)
+  const { text: shortUrl } = await decodeQr(readFileSync(byAlias))
+  expect(
+    (await fetch(service.url + new URL(shortUrl).pathname, { redirect: 'manual' })).headers.get(
+      'location',
+    ),
+  ).toBe('https://example.com/2')
+
+  const MISSED = [
+    ['links', 'nosuch'],
+    ['links', 'nosuch', '--json'],
+    ['links', '..'],
+    ['qr', 'nosuch'],
+    ['qr', 'NOSUCH26'],
+    ['qr', '..'],
+    ['qr', '   '],
+  ]
+  for (const args of MISSED) {
+    const { code, out, err } = await command(args, remote)
+    expect([args, code, out]).toEqual([args, 1, ''])
+    expect(err).toContain(`“${args[1]}”`)
+  }
+  const several = await command(['qr', 'in Rome'], remote)
+  expect([several.code, several.err]).toEqual([1, expect.stringContaining('WINTER26, POSTER26')])
+
+  const anonymous = { HOPCODE_URL: service.url, DATA_DIR }
+  const out = join(folder.path, 'anonymous.png')
+  const saved = await command(['qr', 'hop.test/poster26', '--out', out], anonymous)
+  expect([saved.code, saved.err]).toEqual([0, ''])
+  const alias = await command(['qr', 'sommer-fest'], anonymous)
+  expect([alias.code, alias.err]).toEqual([1, expect.stringContaining('HOPCODE_API_KEY')])
 })
 
 const failures = [
