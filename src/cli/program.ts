@@ -6,6 +6,7 @@ import { addAccountCommands, addKeyCommands } from './accounts.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCheckCommand } from './check.ts'
 import { addClusterCommands } from './cluster.ts'
+import { addCompletionCommand } from './completion.ts'
 import { addLinkCommands } from './links.ts'
 import { addMovingCommands } from './moving.ts'
 import { addRemoteCommands } from './remote.ts'
@@ -69,6 +70,7 @@ export function createProgram(serve: () => Promise<void>): Command {
     .command('version')
     .description('print the version')
     .action(() => print(VERSION))
+  addCompletionCommand(program)
   for (const command of [program, ...descendantsOf(program)]) {
     command.showHelpAfterError(`Try: ${pathOf(command)} --help`)
   }

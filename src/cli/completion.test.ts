@@ -1,0 +1,97 @@
+import { describe, expect, spyOn, test } from 'bun:test'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
+import { createProgram } from './program.ts'
+
+const createUnusedProgram = () =>
+  createProgram(async () => {
+    throw new Error('the service was started')
+  })
+
+async function scriptFor(shell: string): Promise<string> {
+  using out = spyOn(console, 'log').mockImplementation(() => {})
+  await createUnusedProgram().parseAsync(['completion', shell], { from: 'user' })
+  return `${out.mock.calls.join('\n')}\n`
+}
+
+async function runShell(args: string[]): Promise<string> {
+  const child = Bun.spawn(args, { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  expect([code, err]).toEqual([0, ''])
+  return out
+}
+
+/** What bash offers for the last word of each line. */
+async function completeInBash(lines: readonly (readonly string[])[]): Promise<string[][]> {
+  const steps = lines.map((words) => {
+    const typed = ['hopcode', ...words].map((word) => `'${word}'`).join(' ')
+    return `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _hopcode; echo "\${COMPREPLY[*]}"`
+  })
+  const script = [await scriptFor('bash'), 'complete -p hopcode', ...steps].join('\n')
+  const [registered, ...found] = (await runShell(['bash', '-c', script])).trimEnd().split('\n')
+  expect(registered).toBe('complete -o default -F _hopcode hopcode')
+  return lines.map((_, at) => (found[at] ?? '').split(' ').filter((word) => word !== ''))
+}
+
+test.each([
+  [['acc'], ['account']],
+  [['account', 'cr'], ['create']],
+  [['account', 'create', '--pl'], ['--plan']],
+  [
+    ['account', 'create', '--plan', ''],
+    ['free', 'pro', 'enterprise'],
+  ],
+  [['export', 'links.csv', '--format', 'c'], ['csv']],
+  // A value is no command, and names of files are left to bash.
+  [['account', 'create', '--email', ''], []],
+  [['export', '--account', 'account', '--fo'], ['--format']],
+  [['backup', 'no'], []],
+  [
+    ['completion', ''],
+    ['bash', 'zsh', 'fish', '--help'],
+  ],
+])('bash completes %p with %p', async (words, offered) => {
+  expect(await completeInBash([words])).toEqual([offered])
+})
+
+/** Each command with its path, as words. */
+function all(command: CommandUnknownOpts, path: string[] = []): [string[], CommandUnknownOpts][] {
+  return [[path, command], ...command.commands.flatMap((one) => all(one, [...path, one.name()]))]
+}
+
+test('bash offers every subcommand and every option of every command', async () => {
+  const commands = all(createUnusedProgram())
+  const offered = await completeInBash(commands.map(([path]) => [...path, '']))
+  expect(commands.length).toBeGreaterThan(20)
+  for (const [at, [path, command]] of commands.entries()) {
+    const names = command.commands.map((one) => one.name())
+    const options = command.options.map(({ long }) => long as string)
+    expect([path, offered[at]]).toEqual([
+      path,
+      expect.arrayContaining([...names, ...options, '--help']),
+    ])
+  }
+})
+
+describe.skipIf(!Bun.which('zsh'))('zsh', () => {
+  test('registers the function', async () => {
+    const script = `autoload -Uz compinit && compinit -u -D\n${await scriptFor('zsh')}`
+    expect(await runShell(['zsh', '-fc', `${script}print $_comps[hopcode]`])).toBe('_hopcode\n')
+  })
+})
+
+describe.skipIf(!Bun.which('fish'))('fish', () => {
+  test.each([
+    ['acc', 'account'],
+    ['account cr', 'create'],
+    ['account create --plan p', 'pro'],
+    ['export links.csv --form', '--format'],
+  ])('completes hopcode %s with %s', async (line, word) => {
+    const script = `${await scriptFor('fish')}complete -C 'hopcode ${line}'`
+    const lines = (await runShell(['fish', '--no-config', '-c', script])).trimEnd().split('\n')
+    expect(lines.map((one) => one.split('\t')[0])).toEqual([word])
+  })
+})
