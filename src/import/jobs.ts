@@ -9,7 +9,7 @@ import { type ImportDeps, importRows } from './lines.ts'
 import type { ImportOptions } from './plan.ts'
 import { readInProcess } from './reader.ts'
 import { type ImportedRow, runImport, type Summary, writeReport } from './run.ts'
-import { SourceError, type SourceFile } from './source.ts'
+import { type DomainRows, SeveralDomains, SourceError, type SourceFile } from './source.ts'
 
 /** An import in the dashboard: of one file, checked first. */
 export interface ImportJob {
@@ -17,7 +17,9 @@ export interface ImportJob {
   /** Memory of the file and the report. */
   hold: Hold
   options: ImportOptions
-  phase: 'checking' | 'checked' | 'importing' | 'done' | 'failed'
+  phase: 'checking' | 'choosing' | 'checked' | 'importing' | 'done' | 'failed'
+  /** While the user chooses among them. */
+  domains?: readonly DomainRows[]
   /** Why it failed, for the user. */
   problem?: string
   /** Rows of the file, known after it was read once. */
@@ -83,6 +85,20 @@ export class ImportJobs {
     const report = new Blob()
     const job: ImportJob = { file, hold, options, phase: 'checking', done: 0, problems: [], report }
     this.#jobs.set(owner.id, job)
+    this.#check(owner, job)
+  }
+
+  /** Checks the same file again, for some of its domains. False if no job asks for them. */
+  choose(owner: Account, domains: readonly string[]): boolean {
+    const job = this.findByAccount(owner.id)
+    if (job?.phase !== 'choosing') return false
+    job.options = { ...job.options, domains }
+    job.phase = 'checking'
+    this.#check(owner, job)
+    return true
+  }
+
+  #check(owner: Account, job: ImportJob): void {
     this.#begin(owner, job, async () => {
       await this.#run(owner, job, true)
       job.phase = 'checked'
@@ -111,6 +127,11 @@ export class ImportJobs {
     queue
       .run(owner.id, work, () => this.#requireWanted(job))
       .catch((error: unknown) => {
+        if (error instanceof SeveralDomains) {
+          job.domains = error.domains
+          job.phase = 'choosing'
+          return
+        }
         const isExpected = error instanceof SourceError || error instanceof AppError
         if (!isExpected && !this.#closing.signal.aborted) {
           this.#deps.log.error('import.failed', { account: owner.id }, error)

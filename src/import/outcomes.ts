@@ -1,23 +1,24 @@
-/** What became of a row of an import. Each row has exactly one. */
-export const OUTCOMES = [
-  'created',
-  'created_alias',
-  'created_paused',
-  'exists',
-  'kept',
-  'left_out',
-  'other_domain',
-  'repeated',
-  'path_taken',
-  'reserved_path',
-  'invalid_path',
-  'invalid_url',
-  'blocked',
-  'quota',
-  'not_allowed',
-  'bad_row',
-] as const
-export type Outcome = (typeof OUTCOMES)[number]
+/** What became of a row of an import, in words for a person. Each row has exactly one. */
+export const OUTCOME_WORDS = {
+  created: 'created',
+  created_alias: 'created, with the path as an alias',
+  created_paused: 'created, paused',
+  exists: 'exists already',
+  kept: 'exists with another destination, not changed',
+  left_out: 'left out, as you chose',
+  other_domain: 'left out, of another domain',
+  repeated: 'left out, repeats an earlier row',
+  path_taken: 'refused: the path is in use',
+  reserved_path: 'refused: the path belongs to the service itself',
+  invalid_path: 'refused: the path is not possible',
+  invalid_url: 'refused: the destination is not possible',
+  blocked: 'refused: the destination is blocked',
+  quota: 'refused: over the quota of the plan',
+  not_allowed: 'refused: only owners of the service can add aliases',
+  bad_row: 'refused: the row cannot be read',
+} as const
+export type Outcome = keyof typeof OUTCOME_WORDS
+export const OUTCOMES = Object.keys(OUTCOME_WORDS) as Outcome[]
 
 /** Rows that need no attention: created, there already, or left out on request. */
 const FINE: ReadonlySet<Outcome> = new Set(OUTCOMES.slice(0, OUTCOMES.indexOf('path_taken')))

@@ -7,7 +7,7 @@ import { type FormatName, formatOf, type OpenSource, openSource } from './format
 import { charactersOf, type ImportRow, parseLine, parseRow } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
-import { type OwnLine, Pages, SourceError, type SourceFile } from './source.ts'
+import { type OwnLine, Pages, SeveralDomains, SourceError, type SourceFile } from './source.ts'
 
 /**
  * Reads the files of an import twice, and prepares what is sent to a service. It writes nothing and
@@ -146,32 +146,18 @@ function addRow(scan: Scan, row: Row, options: ImportOptions): void {
   if (isChosen(row, options)) for (const path of row.paths) scan.paths.add(path)
 }
 
-/** Throws SourceError. */
+/** Throws SeveralDomains. */
 function requireNamedDomain({ domains }: Scan, options: ImportOptions): void {
   const named = [...domains.keys()].filter((domain) => domain !== '')
   if (named.length <= 1 || options.domains) return
-  throw new SourceError(
-    'The links have several domains. Name those to import with --domain, which can be repeated' +
-      `, or in the form of the dashboard:\n${listOf(domains)}`,
-  )
-}
-
-const LISTED_DOMAINS_MAX = 50
-
-/** The domains with the most rows first. */
-function listOf(domains: ReadonlyMap<string, number>): string {
   const sorted = [...domains].toSorted(([, one], [, other]) => other - one)
-  const lines = sorted
-    .slice(0, LISTED_DOMAINS_MAX)
-    .map(
-      ([domain, rows]) =>
-        `  ${domain.slice(0, 255) || '(none)'}: ${rows.toLocaleString('en')} rows`,
-    )
-  const others = sorted.length - lines.length
-  return [...lines, ...(others > 0 ? [`  and ${others.toLocaleString('en')} others`] : [])].join(
-    '\n',
+  throw new SeveralDomains(
+    sorted.map(([domain, rows]) => ({ domain: domain.slice(0, DOMAIN_LENGTH_MAX), rows })),
   )
 }
+
+/** The longest name that DNS has. */
+const DOMAIN_LENGTH_MAX = 253
 
 const isChosen = ({ domain }: SourceLink, { domains }: ImportOptions): boolean =>
   !domains || domain === undefined || domains.includes(domain)

@@ -4,7 +4,7 @@ import { stackOf } from '../lib/log.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { readImport, type SentRows } from './plan.ts'
 import type { Answer, ReaderInput } from './reader.ts'
-import { SourceError, type SourceFile } from './source.ts'
+import { SeveralDomains, SourceError, type SourceFile } from './source.ts'
 
 /**
  * The process that reads the files of an import: see `reader.ts`. Standard input has a line of
@@ -33,6 +33,7 @@ async function answerOf(
   try {
     return (await reading).value ?? { failure: 'there is nothing more' }
   } catch (error) {
+    if (error instanceof SeveralDomains) return { domains: error.domains }
     return error instanceof SourceError ? { problem: error.message } : { failure: stackOf(error) }
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { SECOND } from '../lib/clock.ts'
 import type { Reading, ReadOptions, SentRows } from './plan.ts'
-import { SourceError, type SourceFile } from './source.ts'
+import { type DomainRows, SeveralDomains, SourceError, type SourceFile } from './source.ts'
 
 /**
  * Reads files in a process of its own, because a file of a stranger may take any time and memory,
@@ -32,8 +32,15 @@ export interface ReaderInput<As extends keyof SentRows> {
   isBackground: boolean
 }
 
-/** `problem`: a SourceError, for the user. `failure`: a fault of the program. */
-export type Answer<Sent> = Reading<Sent> | { problem: string } | { failure: string }
+/**
+ * `problem`: a SourceError, for the user. `domains`: those of a SeveralDomains. `failure`: a fault
+ * of the program.
+ */
+export type Answer<Sent> =
+  | Reading<Sent>
+  | { problem: string }
+  | { domains: readonly DomainRows[] }
+  | { failure: string }
 
 interface ReaderLimits {
   /** Ends the process. */
@@ -59,6 +66,7 @@ export async function* readInProcess<As extends keyof SentRows>(
   for (;;) {
     const answer = (await reader.next()) as Answer<SentRows[As]>
     if ('problem' in answer) throw new SourceError(answer.problem)
+    if ('domains' in answer) throw new SeveralDomains(answer.domains)
     if ('failure' in answer) throw new Error(answer.failure)
     yield answer
     if ('lost' in answer) return

@@ -68,5 +68,37 @@ export function requireFewColumns(file: string, columns: readonly string[]): voi
 
 /** A file cannot be read as what it should be. The message is for the user. */
 export class SourceError extends Error {
-  override readonly name = 'SourceError'
+  override readonly name: string = 'SourceError'
+}
+
+/** A domain of the rows; an empty name stands for rows without one. */
+export interface DomainRows {
+  domain: string
+  rows: number
+}
+
+/** The rows have several domains, and none was chosen. Those with the most rows come first. */
+export class SeveralDomains extends SourceError {
+  override readonly name = 'SeveralDomains'
+  readonly domains: readonly DomainRows[]
+
+  constructor(domains: readonly DomainRows[]) {
+    super(
+      'The links have several domains. Name those to import with --domain, which can be ' +
+        `repeated:\n${listOf(domains)}`,
+    )
+    this.domains = domains
+  }
+}
+
+/** A person chooses among these. */
+export const LISTED_DOMAINS_MAX = 50
+
+function listOf(domains: readonly DomainRows[]): string {
+  const lines = domains
+    .slice(0, LISTED_DOMAINS_MAX)
+    .map(({ domain, rows }) => `  ${domain || '(none)'}: ${rows.toLocaleString('en')} rows`)
+  const others = domains.length - lines.length
+  if (others > 0) lines.push(`  and ${others.toLocaleString('en')} others`)
+  return lines.join('\n')
 }

@@ -64,7 +64,7 @@ test('a file is imported with a report, and again without a change', async () =>
     expect((await service.fetch(`/${path}`)).headers.get('location')).toBe(url as string)
   }
   const again = await run(`import auto ${file} --account ${EMAIL}`)
-  expect(again.out).toMatch(/4 {2}existed already/)
+  expect(again.out).toMatch(/4 {2}exists already/)
   const { code, out, err } = await run(`export - --account ${EMAIL}`)
   expect([code, err]).toEqual([0, 'Exported to standard output\n'])
   const links = out

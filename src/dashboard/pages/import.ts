@@ -2,8 +2,9 @@ import { AppError } from '../../errors.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
-import { isCreated, OUTCOMES } from '../../import/outcomes.ts'
+import { isCreated, OUTCOME_WORDS, OUTCOMES } from '../../import/outcomes.ts'
 import { countRows, type Summary } from '../../import/run.ts'
+import { LISTED_DOMAINS_MAX } from '../../import/source.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE } from '../../lib/csv.ts'
@@ -24,6 +25,11 @@ export const importPages = signedInPages(
     'POST /app/links/import': formAction(importPage, async (context) => {
       spendWrite(context)
       checkFile(context)
+      return PATH
+    }),
+    'POST /app/links/import/domains': formAction(importPage, async (context) => {
+      spendWrite(context)
+      chooseDomains(context)
       return PATH
     }),
     'POST /app/links/import/start': formAction(importPage, async (context) => {
@@ -64,23 +70,14 @@ const PASSWORDS = {
 }
 const DATE_FORMATS = { '': 'Year first, as in 2024-01-31', dmy: '31.01.2024', mdy: '01/31/2024' }
 
-const DOMAINS_LENGTH_MAX = 500
-
 function checkFile({ deps, user: { account }, form }: PageContext): void {
   const file = form.file('file')
   if (!file) throw new AppError('invalid_value', 'Choose a file.')
-  const domainText = form.text('domain')
-  // Each row is compared with each domain.
-  if (domainText.length > DOMAINS_LENGTH_MAX) {
-    throw new AppError('invalid_value', `Domains: at most ${DOMAINS_LENGTH_MAX} characters.`)
-  }
-  const domains = domainText.split(/[\s,]+/).filter((domain) => domain !== '')
   deps.imports.check(
     account,
     { name: file.name.slice(0, 100), blob: file, isTrusted: account.isOwner },
     {
       format: 'auto',
-      domains: domains.length > 0 ? domains : undefined,
       passwords: chosen(form, 'passwords', PASSWORDS) ?? 'pause',
       dateFormat: chosen(form, 'date_format', DATE_FORMATS) || undefined,
       withoutHits: form.text('without_hits') === '1',
@@ -88,6 +85,17 @@ function checkFile({ deps, user: { account }, form }: PageContext): void {
     },
   )
 }
+
+function chooseDomains({ deps, user: { account }, form }: PageContext): void {
+  const offered = offeredDomains(deps.imports.findByAccount(account.id))
+  const wanted = form.all('domain')
+  const domains = offered.map(({ domain }) => domain).filter((domain) => wanted.includes(domain))
+  if (domains.length === 0) throw new AppError('invalid_value', 'Choose at least one domain.')
+  deps.imports.choose(account, domains)
+}
+
+const offeredDomains = (job: ImportJob | undefined) =>
+  (job?.domains ?? []).filter(({ domain }) => domain !== '').slice(0, LISTED_DOMAINS_MAX)
 
 function chosen<Name extends string>(form: Form, field: string, choices: Record<Name, string>) {
   const value = form.text(field)
@@ -138,17 +146,6 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
             }.`,
           required: true,
         }),
-        parts.field({
-          name: 'domain',
-          label: 'Only links of this domain',
-          hint: 'Needed if the file has several.',
-          autocomplete: 'off',
-          extra: {
-            maxlength: DOMAINS_LENGTH_MAX,
-            placeholder: 'go.example.com',
-            spellcheck: 'false',
-          },
-        }),
         parts.select({
           name: 'passwords',
           label: 'Links with a password',
@@ -167,7 +164,10 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
         }),
         parts.checkbox({ name: 'without_hits', label: 'Start all hits at 0' }),
         // The import of a checked file is the next step.
-        parts.button('Check the file', job?.phase === 'checked' ? 'plain' : 'primary'),
+        parts.button(
+          'Check the file',
+          job?.phase === 'checked' || job?.phase === 'choosing' ? 'plain' : 'primary',
+        ),
       ],
       { enctype: 'multipart/form-data' },
     ),
@@ -180,6 +180,7 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
     return parts.notice('bad', html`<p><strong>${file.name}</strong> ${problem ?? ''}</p>`)
   }
   if (phase === 'checking' || phase === 'importing') return progressCard(job)
+  if (phase === 'choosing') return domainsCard(user, job)
   const created = summary ? countRows(summary, isCreated) : 0
   const links = parts.plural(created, 'link')
   const title = phase === 'done' ? `${links} imported` : `Check of ${file.name}`
@@ -195,6 +196,32 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
         }
         ${parts.linkButton('Download the report', `${PATH}/report.csv`)}
       </div>`,
+  )
+}
+
+function domainsCard(user: CurrentUser, job: ImportJob): Html {
+  const all = job.domains ?? []
+  const offered = offeredDomains(job)
+  const without = all.find(({ domain }) => domain === '')?.rows ?? 0
+  const others = all.length - offered.length - (without > 0 ? 1 : 0)
+  return parts.card(
+    `Which links of ${job.file.name}?`,
+    parts.form(user, `${PATH}/domains`, [
+      html`<p>The file has links of several domains. Links that you choose keep their paths on this
+        service. If two domains have the same path, the domain with more links keeps it.</p>`,
+      html`<fieldset><legend>Domains</legend>
+        ${offered.map(
+          ({ domain, rows }) => html`<p class="check"><label>
+            <input type="checkbox" name="domain" value="${domain}">
+            ${visible(domain)} <small>${parts.plural(rows, 'link')}</small></label></p>`,
+        )}</fieldset>`,
+      without > 0 &&
+        html`<p>${parts.plural(without, 'link')} without a domain will be imported too.</p>`,
+      others > 0 &&
+        html`<p>${parts.plural(others, 'more domain')} with fewer links: import them with the
+          command <code>hopcode import</code>.</p>`,
+      parts.button('Check these links'),
+    ]),
   )
 }
 
@@ -224,7 +251,7 @@ function outcomeTable({ format, counts, hits, lost }: Summary, phase: ImportJob[
       phase === 'done' ? 'Result of the import' : 'What the import will do',
       rows,
       {
-        Result: ([outcome]) => LABELS[outcome],
+        Result: ([outcome]) => sentence(OUTCOME_WORDS[outcome]),
         Rows: { cell: ([, n]) => parts.count(n), isNumber: true },
       },
       { isNarrow: true },
@@ -235,25 +262,8 @@ const problemTable = ({ problems }: ImportJob): Html =>
   parts.table('The first rows that are not imported', problems, {
     Row: ({ line }) => String(line),
     Path: ({ path }) => html`<code>/${visible(path.slice(0, 100))}</code>`,
-    Result: ({ outcome }) => LABELS[outcome],
+    Result: ({ outcome }) => sentence(OUTCOME_WORDS[outcome]),
     Reason: ({ message }) => message.slice(0, 300),
   })
 
-const LABELS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
-  created: 'New link',
-  created_alias: 'New link with an alias',
-  created_paused: 'New link, paused',
-  exists: 'Exists already',
-  kept: 'Exists with another URL, not changed',
-  left_out: 'Left out',
-  other_domain: 'Of another domain',
-  repeated: 'Repeats an earlier row',
-  path_taken: 'Address in use',
-  reserved_path: 'Address of the service itself',
-  invalid_path: 'Address not possible',
-  invalid_url: 'Destination not possible',
-  blocked: 'Destination on the blocklist',
-  quota: 'Over the quota of your plan',
-  not_allowed: 'Aliases are for owners of the service',
-  bad_row: 'Row not understood',
-}
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
