@@ -9,7 +9,27 @@ export interface LinkFilter {
   /** The search covers title, tags and note too. */
   inProperties?: boolean | undefined
   tag?: string | undefined
+  state?: StateFilter | undefined
 }
+
+/** Links in a state at a time (epoch ms). Matches are counted once for all equal filters. */
+export interface StateFilter {
+  is: LinkStateName
+  at: number
+}
+
+/** What visitors find, as a condition on a link `l`, its hits `h` and the time ?2. */
+const IS_OVER = '(l.expires_at <= ?2 OR l.max_hits <= coalesce(h.count, 0))'
+const STATES = {
+  active: `l.url IS NOT NULL AND l.paused = 0 AND l.delete_at IS NULL
+    AND (l.starts_at IS NULL OR l.starts_at <= ?2) AND ${IS_OVER} IS NOT TRUE
+    AND NOT EXISTS (SELECT 1 FROM disabled_codes d WHERE d.code = l.code)`,
+  paused: 'l.paused = 1',
+  expired: IS_OVER,
+  scheduled: 'l.starts_at > ?2',
+  unused: 'coalesce(h.count, 0) = 0',
+} as const
+export type LinkStateName = keyof typeof STATES
 
 export interface AccountFilter extends LinkFilter {
   accountId: AccountId
@@ -26,12 +46,12 @@ export const CHUNK_LINKS = 4096
 /** Bytes of the index per link: a chunk has some thousand links. */
 const LINK_BYTES = 64
 
-export const isFiltered = ({ search = '', tag }: LinkFilter): boolean =>
-  search !== '' || tag !== undefined
+export const isFiltered = ({ search = '', tag, state }: LinkFilter): boolean =>
+  search !== '' || tag !== undefined || state !== undefined
 
 /** Equal for filters that select the same links. */
-export function keyOf({ accountId, search = '', inProperties = false, tag }: AccountFilter) {
-  return JSON.stringify([accountId, search, inProperties, tag ?? null])
+export function keyOf({ accountId, search = '', inProperties = false, tag, state }: AccountFilter) {
+  return JSON.stringify([accountId, search, inProperties, tag ?? null, state ?? null])
 }
 
 /** The sources of one connection. A search is searchable. */
@@ -52,27 +72,49 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
      WHERE account_id = ?1 AND tag = ?2 AND link_id IN (SELECT value FROM json_each(?3))
      ORDER BY link_id`,
   )
+  const inState = stateFilters(db)
   const searchLinks = searches(db, search)
 
   return (filter: AccountFilter): LinkSource => {
-    const { accountId, search: text = '', inProperties = false, tag } = filter
+    const { accountId, search: text = '', inProperties = false, tag, state } = filter
     const tagged = (ids: readonly number[]) =>
-      tag === undefined || ids.length === 0
-        ? [...ids]
-        : among.all(accountId, tag, JSON.stringify(ids)).map(({ id }) => id)
+      among.all(accountId, tag ?? '', JSON.stringify(ids)).map(({ id }) => id)
     if (text === '') {
-      return tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
+      const source = tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
+      return state ? narrowed(source, inState(state)) : source
     }
-    const source = searchLinks({ accountId, text, inProperties })
-    if (tag === undefined) return source
-    return {
-      count(range, isOver) {
-        const part = source.count(range, isOver)
-        const ids = tagged(part.ids ?? source.ids({ after: range.after, upTo: part.upTo }))
-        return { upTo: part.upTo, count: ids.length, ids, bytes: part.bytes }
-      },
-      ids: (range) => tagged(source.ids(range)),
-    }
+    const found = searchLinks({ accountId, text, inProperties })
+    const source = tag === undefined ? found : narrowed(found, tagged)
+    return state ? narrowed(source, inState(state)) : source
+  }
+}
+
+/** Those links of a source that `choose` returns of some of its ids. */
+function narrowed(source: LinkSource, choose: (ids: readonly number[]) => number[]): LinkSource {
+  const chosen = (ids: readonly number[]) => (ids.length === 0 ? [] : choose(ids))
+  return {
+    count(range, isOver) {
+      const part = source.count(range, isOver)
+      const ids = chosen(part.ids ?? source.ids({ after: range.after, upTo: part.upTo }))
+      return { upTo: part.upTo, count: ids.length, ids, bytes: part.bytes }
+    },
+    ids: (range) => chosen(source.ids(range)),
+  }
+}
+
+/** Each statement has the time ?2, also where the state does not depend on it. */
+function stateFilters(db: Database) {
+  const statementOf = (state: LinkStateName) =>
+    db.prepare<{ id: number }, [string, number]>(
+      `SELECT l.id FROM links l LEFT JOIN hits h ON h.link_id = l.id
+       WHERE l.id IN (SELECT value FROM json_each(?1)) AND ?2 > 0 AND ${STATES[state]}
+       ORDER BY l.id`,
+    )
+  const statements = new Map<LinkStateName, ReturnType<typeof statementOf>>()
+  return ({ is, at }: StateFilter) => {
+    const statement = statements.get(is) ?? statementOf(is)
+    statements.set(is, statement)
+    return (ids: readonly number[]) => statement.all(JSON.stringify(ids), at).map(({ id }) => id)
   }
 }
 

@@ -9,6 +9,7 @@ import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import type { CallOptions } from '../lib/thread.ts'
 import type { CreatedLink } from './link.ts'
+import type { LinkStateName } from './link-sources.ts'
 import { LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
 import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
@@ -28,6 +29,7 @@ function seeded(seed: number) {
 interface Kept extends Pick<CreatedLink, 'id' | 'code' | 'url'> {
   title?: string
   tags?: readonly string[]
+  paused?: boolean
 }
 
 type LinkLists = ReturnType<typeof linkLists>
@@ -76,10 +78,16 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
       inTransaction(db, () => patchLinks({ ids: [link.id], patch: { title, tags }, quota, author }))
       Object.assign(link, { title, tags })
     },
-    expected({ accountId, limit, offset, search = '', inProperties, tag }: ListQuery) {
+    pause(accountId: number, link: Kept, paused: boolean): void {
+      const author = { accountId, now: 0 }
+      const quota = { linksMax: 0, urlBytesMax: 0 }
+      inTransaction(db, () => patchLinks({ ids: [link.id], patch: { paused }, quota, author }))
+      link.paused = paused
+    },
+    expected({ accountId, limit, offset, search = '', inProperties, tag, state }: ListQuery) {
       const text = search.toLowerCase()
       const words = inProperties ? text.split(/\s+/).filter(Boolean) : [text]
-      const found = linksOf(accountId).filter(({ code, url, title = '', tags = [] }) => {
+      const found = linksOf(accountId).filter(({ code, url, title = '', tags = [], paused }) => {
         const fields = [
           code,
           url ?? '',
@@ -88,7 +96,8 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
         const isFound = words.every((word) =>
           fields.some((field) => field.toLowerCase().includes(word)),
         )
-        return isFound && (tag === undefined || tags.includes(tag))
+        const isInState = !state || (state.is === 'paused') === (paused === true)
+        return isFound && isInState && (tag === undefined || tags.includes(tag))
       })
       const page = found.slice(offset, offset + limit)
       return { total: found.length, links: page.map(({ id, code, url }) => ({ id, code, url })) }
@@ -169,13 +178,16 @@ test.each([1, 2, 3])(
       const search = pick(SEARCHES)
       const tag = pick([undefined, undefined, 'spring', 'summer', 'none'])
       const inProperties = below(2) === 0
-      return { accountId, search, inProperties, tag, limit: 1 + below(30), offset }
+      const state = pick([undefined, undefined, 'paused' as const, 'active' as const])
+      const filter = { search, inProperties, tag, state: state && { is: state, at: 1 } }
+      return { accountId, ...filter, limit: 1 + below(30), offset }
     }
     const write = () => {
       const accountId = pick([1, 1, 2])
       const link = pick(app.linksOf(accountId))
-      const kind = below(13)
-      if (kind >= 10 && link !== undefined) {
+      const kind = below(15)
+      if (kind >= 13 && link !== undefined) app.pause(accountId, link, below(2) === 0)
+      else if (kind >= 10 && link !== undefined) {
         app.describe(accountId, link, pick(TITLES), pick([[], ['spring'], ['summer', 'spring']]))
       } else if (kind < 4 || link === undefined) {
         app.create(accountId, Array.from({ length: 1 + below(20) }, url))
@@ -310,4 +322,37 @@ test('a search whose client is gone stops, and one that takes too long says so',
   expect(late).rejects.toMatchObject({ code: 'search_timeout', headers: { 'retry-after': '1' } })
   expect(calls).toEqual([])
   expect(seen(await new LinkPages(threadOf(lists, calls)).findPage(query))).toEqual(expected(query))
+})
+
+test.each<[LinkStateName, string[]]>([
+  ['active', ['plain']],
+  ['paused', ['paused']],
+  ['expired', ['used up', 'over']],
+  ['scheduled', ['later']],
+  ['unused', ['paused', 'over', 'later']],
+])('the links that are %s at a time', (is, names) => {
+  using folder = temporaryFolder()
+  const app = setUp(folder.path)
+  const titles = ['plain', 'used up', 'paused', 'over', 'later']
+  app.create(
+    1,
+    titles.map((title) => `https://example.com/${title}`),
+  )
+  const [plain, usedUp, paused, over, later] = app
+    .linksOf(1)
+    .toReversed()
+    .map(({ id }) => id)
+  const set = (id: number | undefined, values: string) =>
+    app.db.run(`UPDATE links SET ${values} WHERE id = ${id}`)
+  set(usedUp, 'max_hits = 2')
+  set(paused, 'paused = 1')
+  set(over, 'expires_at = 1000')
+  set(later, 'starts_at = 1001')
+  for (const id of [plain, usedUp]) {
+    app.db.run(`INSERT INTO hits (link_id, account_id, count) VALUES (${id}, 1, 2)`)
+  }
+  const query = { accountId: 1, limit: 10, offset: 0, state: { is, at: 1000 } }
+  const { total, links } = app.lists.listLinksSlice(query) ?? { total: 0, links: [] }
+  const found = links.map(({ url }) => decodeURIComponent(url?.split('/').at(-1) ?? ''))
+  expect([total, found.toReversed()]).toEqual([names.length, names])
 })

@@ -104,6 +104,11 @@ function rowStore(db: Database) {
   const removeOldChanges = db.prepare<null, []>(
     'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
   )
+  /** Counts of lists change in a way that the triggers on `links` do not see. */
+  const noteChange = ({ accountId, id }: OwnedLink) => {
+    addChange.run(accountId, id)
+    removeOldChanges.run()
+  }
   return {
     find: (ids: readonly number[], accountId: AccountId): OwnedLink[] =>
       byIds
@@ -112,20 +117,23 @@ function rowStore(db: Database) {
 
     save(before: OwnedLink, after: OwnedLink): void {
       setProperties(after.id, after.properties)
-      const isFoundOtherwise = (['title', 'note', 'tags'] as const).some(
-        (name) => String(before.properties[name]) !== String(after.properties[name]),
-      )
-      if (isFoundOtherwise) index.update(after)
+      const hasOther = (names: readonly (keyof LinkProperties)[]) =>
+        names.some((name) => String(before.properties[name]) !== String(after.properties[name]))
+      if (hasOther(TEXTS)) index.update(after)
+      if (hasOther(STATE)) noteChange(after)
     },
 
-    /** The aliases have changed: the triggers on `links` do not see that. */
+    /** The aliases have changed. */
     noteAliases(link: OwnedLink): void {
       index.update(link)
-      addChange.run(link.accountId, link.id)
-      removeOldChanges.run()
+      noteChange(link)
     },
   }
 }
+
+const TEXTS = ['title', 'note', 'tags'] as const
+/** What the states depend on by which lists select links. */
+const STATE = ['paused', 'starts_at', 'expires_at', 'max_hits'] as const
 
 const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
   ...link,

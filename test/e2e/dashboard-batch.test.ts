@@ -282,3 +282,39 @@ test.each([
   expect(headers.get('location')).toBe(`/app/analytics${to}`)
   expect((await free.get('/app/links?tag=print')).text).toContain('/app/analytics?tag=print')
 })
+
+test('the list of a state has its links only, and so do the actions on all its matches', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const urls = Array.from({ length: 53 }, (_, n) => `https://example.com/page-${n}`)
+  const made = await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
+  const codes = (made.body.results as { code: string }[]).map(({ code }) => code)
+  const expires_at = new Date(app.now() + 1000).toISOString()
+  const patch = await app.call('PATCH', `/api/links/${codes[52]}`, {
+    key: 'free',
+    json: { expires_at },
+  })
+  expect(patch.status).toBe(200)
+  app.advance(60_000)
+  await send(app, free, BATCH, [...selected(...codes.slice(0, 50)), ['action', 'pause']])
+  await send(app, free, BATCH, [...selected(codes[50] ?? ''), ['action', 'pause']])
+  const list = async (query: string) => {
+    const { text } = await free.get(`${LINKS}?${query}`)
+    return [...text.matchAll(/name="code" value="([A-Z0-9]+)"/g)].map(([, code]) => code ?? '')
+  }
+  expect((await list('state=paused')).length).toBe(50)
+  expect((await list('state=paused&page=2')).length).toBe(1)
+  expect(await list('state=active')).toEqual([codes[51] ?? ''])
+  expect(await list('state=expired')).toEqual([codes[52] ?? ''])
+  expect((await list('state=nonsense')).length).toBe(50)
+  expect((await free.get(`${LINKS}?state=scheduled`)).text).toContain('Nothing found')
+  const all: Fields = [
+    ['all', '1'],
+    ['at', '?state=paused'],
+    ['action', 'resume'],
+  ]
+  const resumed = await send(app, free, BATCH, all)
+  expect(resumed.headers.get('location')).toBe('/app/links?state=paused&done=resumed&n=51')
+  expect(await list('state=paused')).toEqual([])
+  expect((await list('state=active')).length).toBe(50)
+})

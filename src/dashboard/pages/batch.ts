@@ -28,7 +28,11 @@ import { zipOf } from './print-zip.ts'
 export const batchPages = signedInPages({
   /** What the list shows, generated while it is sent. */
   'GET /app/links/export.csv': async ({ deps, user, query }) => {
-    const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
+    const chunks = exportLinks(
+      deps,
+      user.account.id,
+      filterOf(parseTableQuery(query), deps.clock()),
+    )
     return csvResponse(deps, await deps.unsent.generate(user.account.id, csvOf(deps, chunks)))
   },
   // Codes have at least six characters: no link's page can have these paths.
@@ -127,14 +131,14 @@ async function runOnMatches(context: PageContext): Promise<Response | string> {
   const { deps, user, form } = context
   const { account } = user
   const query = parseTableQuery(listQuery(context))
-  const filter = filterOf(query)
+  const filter = filterOf(query, deps.clock())
   const action = form.text('action')
   if (action === 'export' || action === 'print') {
     const params = new URLSearchParams(listQuery(context) as Record<string, string>)
     return `/app/${action === 'print' ? 'print' : 'links/export.csv'}?${params}`
   }
   const isReport = action === 'analytics'
-  if (isReport && query.tag !== '' && query.search === '') {
+  if (isReport && query.tag !== '' && query.search === '' && query.state === '') {
     return `/app/analytics?${new URLSearchParams({ tag: query.tag })}`
   }
   if (action === 'delete' || action === 'qr') {

@@ -9,8 +9,16 @@ import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
 import { icon } from '../ui/icons.ts'
 import { confirmPage, page } from '../ui/layout.ts'
-import { addressText, badge, destination, linkPath, qrPicture } from '../ui/link-parts.ts'
-import { badgesOf, type LinkState, tagPath } from '../ui/link-table.ts'
+import {
+  addressText,
+  badge,
+  badgesOf,
+  destination,
+  type LinkState,
+  linkPath,
+  qrPicture,
+} from '../ui/link-parts.ts'
+import { tagPath } from '../ui/link-table.ts'
 import { exactTime, longTime } from '../ui/local-time.ts'
 import { HIT_COUNT_ID, linkSections } from './analytics.ts'
 import { qrCard } from './link-qr.ts'

@@ -74,7 +74,7 @@ async function chosenLinks(
     )
   }
   const links: DetailedLink[] = []
-  const filter = filterOf(parseTableQuery(query))
+  const filter = filterOf(parseTableQuery(query), deps.clock())
   for await (const some of exportLinks(deps, user.account.id, filter)) {
     links.push(...some)
     if (links.length >= max) break
@@ -201,12 +201,13 @@ async function printPage(context: PageContext): Promise<Response> {
 }
 
 /** What the links are chosen by, kept with the options. */
-const filterFields = ({ codes, q, tag }: Query): Html[] =>
+const filterFields = ({ codes, q, tag, state }: Query): Html[] =>
   parts.hiddenFields({
     sent: 1,
     ...(codes && { codes }),
     ...(q && { q }),
     ...(tag && { tag }),
+    ...(state && { state }),
   })
 
 function optionsCard({ deps, user }: PageContext, choice: PrintChoice, count: string): Html {

@@ -1,5 +1,6 @@
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import type { Link, PublicUrls } from '../../links/link.ts'
+import type { CountedLink, Link, PublicUrls } from '../../links/link.ts'
+import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
 import { shownUrl } from './shown-url.ts'
@@ -78,3 +79,28 @@ export interface Badge {
 
 export const badge = ({ label, kind, title }: Badge): Html =>
   html`<span ${attributes({ class: `badge ${kind}`, title })}>${label}</span>`
+
+export interface LinkState {
+  link: CountedLink
+  properties: LinkProperties
+  /** Why the operator disabled the code. */
+  disabled: string | undefined
+  now: number
+}
+
+/** Why visitors do not reach the destination. */
+export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
+  const { paused, starts_at, expires_at, max_hits, delete_at } = properties
+  const isOver =
+    (expires_at !== null && expires_at <= now) || (max_hits !== null && link.hitCount >= max_hits)
+  const title = disabled && `By the operator: ${disabled}`
+  const badges: (Badge | false)[] = [
+    disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
+    delete_at !== null && { label: 'Deleted', kind: 'bad' },
+    link.url === null && { label: 'No destination', kind: 'note' },
+    paused && { label: 'Paused', kind: 'note' },
+    isOver && { label: 'Expired', kind: 'note' },
+    starts_at !== null && starts_at > now && { label: 'Not started', kind: 'note' },
+  ]
+  return badges.filter((badge) => badge !== false)
+}

@@ -1,10 +1,11 @@
 import type { Account } from '../../accounts/store.ts'
+import { MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
-import type { CountedLink, Link } from '../../links/link.ts'
-import type { LinkFilter } from '../../links/link-sources.ts'
+import type { Link } from '../../links/link.ts'
+import type { LinkFilter, LinkStateName } from '../../links/link-sources.ts'
 import { withDetails } from '../../links/properties.ts'
-import { type LinkProperties, TAG_MAX } from '../../links/property-table.ts'
+import { TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
 import { searchTextOf } from '../../links/resolve.ts'
 import { SEARCH_MAX, Tag } from '../../links/schema.ts'
@@ -13,7 +14,7 @@ import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
 import { lastPage, PAGE_SIZE, pageNumber, pager } from './layout.ts'
-import type { Badge } from './link-parts.ts'
+import { badgesOf } from './link-parts.ts'
 import { linkRow } from './link-row.ts'
 
 /** The list of an account's links: its query, its rows, its toolbar. */
@@ -25,6 +26,8 @@ interface TableQuery {
   isCut: boolean
   /** Empty: links with any tags, or none. */
   tag: string
+  /** Empty: links in any state. */
+  state: LinkStateName | ''
   /** From 1. */
   page: number
   byHits: boolean
@@ -38,6 +41,15 @@ export interface LinkTable extends TableQuery {
   rows: readonly Html[]
 }
 
+const STATE_LABELS: Readonly<Record<LinkStateName, string>> = {
+  active: 'Active',
+  paused: 'Paused',
+  expired: 'Expired',
+  scheduled: 'Not started',
+  unused: 'Never followed',
+}
+const isState = (text: string): text is LinkStateName => Object.hasOwn(STATE_LABELS, text)
+
 export function parseTableQuery(query: Readonly<Record<string, string | undefined>>): TableQuery {
   const text = [...(query.q ?? '').trim()]
   const search = text.slice(0, SEARCH_MAX).join('')
@@ -46,6 +58,7 @@ export function parseTableQuery(query: Readonly<Record<string, string | undefine
     search,
     isCut: text.length > SEARCH_MAX,
     tag,
+    state: isState(query.state ?? '') ? (query.state as LinkStateName) : '',
     page: pageNumber(query.page),
     byHits: query.sort === 'hits',
   }
@@ -69,13 +82,18 @@ export function listPathWith(query: TableQuery, message: Readonly<Record<string,
   return `/app/links?${params}`
 }
 
-const isFiltered = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): boolean =>
-  search !== '' || tag !== ''
+const isFiltered = ({
+  search,
+  tag,
+  state,
+}: Pick<TableQuery, 'search' | 'tag' | 'state'>): boolean =>
+  search !== '' || tag !== '' || state !== ''
 
-function queryText({ search, tag, page, byHits }: Omit<TableQuery, 'isCut'>): string {
+function queryText({ search, tag, state, page, byHits }: Omit<TableQuery, 'isCut'>): string {
   const query = new URLSearchParams({
     ...(search && { q: search }),
     ...(tag && { tag }),
+    ...(state && { state }),
     ...(byHits && { sort: 'hits' }),
     ...(page > 1 && { page: String(page) }),
   })
@@ -89,7 +107,7 @@ export async function loadTable(context: PageContext, query: TableQuery): Promis
   const linkCount = deps.accounts.findById(accountId)?.linkCount ?? 0
   const { page, byHits } = query
   const search = searchTextOf(deps, accountId, query.search)
-  const filter = { ...filterOf({ ...query, search }), byHits }
+  const filter = { ...filterOf({ ...query, search }, deps.clock()), byHits }
   const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   const { total, links } = await deps.pages.findPage({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
@@ -103,11 +121,18 @@ export async function loadTable(context: PageContext, query: TableQuery): Promis
 const reachable = ({ byHits, total }: Pick<LinkTable, 'byHits' | 'total'>): number =>
   byHits ? Math.min(total, TOP_MAX) : total
 
-/** The links that a list has, on all its pages. */
-export const filterOf = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): LinkFilter => ({
+/**
+ * The links that a list has, on all its pages. States are those at the last full minute, so that
+ * the pages of a list share one count.
+ */
+export const filterOf = (
+  { search, tag, state }: Pick<TableQuery, 'search' | 'tag' | 'state'>,
+  now: number,
+): LinkFilter => ({
   search,
   inProperties: true,
   tag: tag === '' ? undefined : tag,
+  state: state === '' ? undefined : { is: state, at: now - (now % MINUTE) },
 })
 
 /** Rows rendered in one time slice, so that redirects do not wait for a whole page. */
@@ -140,31 +165,6 @@ async function renderRows(
       search,
     })
   })
-}
-
-export interface LinkState {
-  link: CountedLink
-  properties: LinkProperties
-  /** Why the operator disabled the code. */
-  disabled: string | undefined
-  now: number
-}
-
-/** Why visitors do not reach the destination. */
-export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
-  const { paused, starts_at, expires_at, max_hits, delete_at } = properties
-  const isOver =
-    (expires_at !== null && expires_at <= now) || (max_hits !== null && link.hitCount >= max_hits)
-  const title = disabled && `By the operator: ${disabled}`
-  const badges: (Badge | false)[] = [
-    disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
-    delete_at !== null && { label: 'Deleted', kind: 'bad' },
-    link.url === null && { label: 'No destination', kind: 'note' },
-    paused && { label: 'Paused', kind: 'note' },
-    isOver && { label: 'Expired', kind: 'note' },
-    starts_at !== null && starts_at > now && { label: 'Not started', kind: 'note' },
-  ]
-  return badges.filter((badge) => badge !== false)
 }
 
 /** Tags offered for a choice. */
@@ -233,7 +233,7 @@ function found(table: LinkTable): string {
 }
 
 function toolbar(table: LinkTable, tags: readonly string[]): Html {
-  const { search, tag, byHits } = table
+  const { search, tag, state, byHits } = table
   const choices = tag === '' || tags.includes(tag) ? tags : [tag, ...tags]
   return html`
     <form method="get" action="/app/links" role="search" class="row toolbar" id="search"
@@ -260,6 +260,15 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
           value: tag,
         })
       }
+      ${parts.select({
+        name: 'state',
+        label: 'State',
+        choices: [
+          { value: '', label: 'All states' },
+          ...Object.entries(STATE_LABELS).map(([value, label]) => ({ value, label })),
+        ],
+        value: state,
+      })}
       ${parts.select({
         name: 'sort',
         label: 'Sort by',
@@ -312,11 +321,13 @@ function allMatches(table: LinkTable, isOutOfBand: boolean): Html {
 }
 
 function list(table: LinkTable): Html {
-  const { search, tag, rows, page } = table
+  const { search, tag, state, rows, page } = table
   if (rows.length === 0) {
     return html`<div id="list">${parts.emptyState(
       'Nothing found',
-      html`<p>No links match${search && html` “${search}”`}${tag && ` with the tag “${tag}”`}.</p>
+      html`<p>No links match${search && html` “${search}”`}${tag && ` with the tag “${tag}”`}${
+        state && ` in the state “${STATE_LABELS[state]}”`
+      }.</p>
         ${parts.linkButton('Show all links', '/app/links')}`,
     )}</div>`
   }
