@@ -8,6 +8,7 @@ import { accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
+import { goPages } from './pages/go.ts'
 import { importPages } from './pages/import.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
@@ -36,6 +37,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(batchPages(deps))
     .use(bulkPages(deps))
     .use(importPages(deps))
+    .use(goPages(deps))
     .use(linkPages(deps))
     .use(qrFilePages(deps))
     .use(printPages(deps))

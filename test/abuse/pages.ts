@@ -43,6 +43,7 @@ export function pagePaths(code: string): string[] {
     '/app/links?sort=hits',
     `/app/links?q=${'%22'.repeat(200)}`,
     '/app/links/bulk',
+    '/app/go?q=a',
     `/app/links/${code}`,
     `/app/links/${code}?range=90d&size=${'%22'.repeat(2000)}`,
     `/app/links/${code}/delete`,

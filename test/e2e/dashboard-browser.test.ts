@@ -1,7 +1,8 @@
 import { expect } from 'bun:test'
 import { testApp } from '../support/app.ts'
-import { browserTests, openAs } from '../support/browser.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
 import { openMenu, press, setUp } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
@@ -57,7 +58,7 @@ test('the keyboard reaches everything in order, from a link that skips to the co
   await setUp(page, app)
   await page.goto(`${app.url}/app/account`)
   const focused: string[] = []
-  for (let i = 0; i < 7; i++) {
+  for (let i = 0; i < 8; i++) {
     await page.keyboard.press('Tab')
     focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
   }
@@ -68,6 +69,7 @@ test('the keyboard reaches everything in order, from a link that skips to the co
     'Analytics',
     'Keys',
     'Service',
+    'Go to Ctrl K',
     OWNER,
   ])
   await page.keyboard.press('Enter')
@@ -80,4 +82,36 @@ test('the keyboard reaches everything in order, from a link that skips to the co
   await page.keyboard.press('Escape')
   expect(await page.locator('#account-menu').isVisible()).toBe(false)
   await context.close()
+})
+
+test('Ctrl+K goes to a link, a page or an action from any page, and the address works without scripts', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { code } = await app.shorten('https://example.com/spring', 'free')
+  const json = { title: '<b>Import</b> poster' }
+  await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
+  await using opened = await openAs(browser(), { app, visitor: free })
+  const { page, problems } = opened
+  await page.goto(`${app.url}/app/keys`)
+  await page.keyboard.press('Control+k')
+  const dialog = page.getByRole('dialog', { name: 'Go to' })
+  await dialog.waitFor()
+  expect(await violations(page)).toEqual([])
+  await page.keyboard.type('import')
+  // The link is found before the page that imports.
+  await dialog.getByRole('option', { name: '<b>Import</b> poster' }).waitFor()
+  expect(await dialog.getByRole('option', { selected: true }).getAttribute('href')).toEndWith(code)
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/app/links/import')
+  await page.keyboard.press('Control+k')
+  await dialog.waitFor()
+  await page.keyboard.type('blocked hosts')
+  await dialog.getByText('Nothing found').waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'hidden' })
+  expect(problems).toEqual([])
+  const plain = await free.get(`/app/go?q=${encodeURIComponent('spring import')}`)
+  expect(plain.text).toContain(`/app/links/${code}`)
+  expect(plain.text).not.toContain('<b>Import')
 })

@@ -177,10 +177,7 @@ test('keys move between rows, copy, select, search and open; a pasted URL is sho
   await keyboard.press('n')
   expect(await page.evaluate('document.activeElement.id')).toBe('field-url')
   await page.evaluate('document.activeElement.blur()')
-  await keyboard.press('Control+k')
-  expect(await page.evaluate('document.activeElement.id')).toBe('field-q')
-  await page.evaluate(`document.activeElement.blur()
-      navigator.clipboard.writeText('https://example.com/pasted')`)
+  await page.evaluate(`navigator.clipboard.writeText('https://example.com/pasted')`)
   await keyboard.press('Control+v')
   await page.locator('.toast').getByRole('heading', { name: 'and copied' }).waitFor()
   // The list follows its message.

@@ -140,6 +140,57 @@
     button.setAttribute('aria-pressed', String(shows))
   })
 
+  /** Opens “Go to” over the page. The server sends it when it is wanted first. */
+  const openGo = async () => {
+    if (!document.getElementById('go')) {
+      const response = await fetch('/app/go', { headers: { 'HX-Request': 'true' } })
+      if (!response.ok || response.redirected) return location.assign('/app/go')
+      document.body.insertAdjacentHTML('beforeend', await response.text())
+      htmx.process(document.getElementById('go'))
+    }
+    const dialog = document.getElementById('go')
+    if (!dialog.open) dialog.showModal()
+    document.getElementById('go-text').select()
+  }
+
+  /** Chooses another option by its distance from the chosen one. */
+  const moveInGo = (step) => {
+    const options = [...document.querySelectorAll('#go-options [role=option]')]
+    const at = options.findIndex((option) => option.ariaSelected === 'true')
+    const next = options[(at + step + options.length) % options.length]
+    if (!next) return
+    options[at]?.setAttribute('aria-selected', 'false')
+    next.setAttribute('aria-selected', 'true')
+    next.scrollIntoView({ block: 'nearest' })
+    document.getElementById('go-text').setAttribute('aria-activedescendant', next.id)
+  }
+
+  document.addEventListener('keydown', (event) => {
+    const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey
+    if (isCommand && event.key.toLowerCase() === 'k' && document.querySelector('[data-go]')) {
+      event.preventDefault()
+      return void openGo()
+    }
+    if (event.target.id !== 'go-text' || event.isComposing) return
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step) {
+      event.preventDefault()
+      moveInGo(step)
+    } else if (event.key === 'Enter') {
+      const chosen = document.querySelector('#go-options [aria-selected=true]')
+      if (!chosen) return
+      event.preventDefault()
+      chosen.click()
+    }
+  })
+
+  document.addEventListener('click', (event) => {
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey
+    if (!isPlain || !event.target.closest?.('[data-go]')) return
+    event.preventDefault()
+    void openGo()
+  })
+
   // The server stores the choice in a cookie for the next page.
   document.addEventListener('submit', ({ target, submitter }) => {
     if (target.dataset.themeForm === undefined) return

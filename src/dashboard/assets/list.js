@@ -82,10 +82,6 @@
 
   document.addEventListener('keydown', (event) => {
     if (!byId('field-q') || document.querySelector('dialog[open]')) return
-    if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
-      event.preventDefault()
-      return focusField('field-q')
-    }
     if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return
     moveInRow(event)
     const shortcut = Object.hasOwn(SHORTCUTS, event.key) && SHORTCUTS[event.key]

@@ -110,7 +110,8 @@ function doneToast({ user, query }: PageContext): Html | false {
  */
 
 const SHORTCUTS = [
-  ['/', 'Search; also Ctrl+K'],
+  ['/', 'Search'],
+  ['Ctrl+K', 'Go to a link, a page or an action'],
   ['n', 'New link'],
   ['j', 'Next link'],
   ['k', 'Previous link'],

@@ -10,6 +10,7 @@ import pause from 'lucide-static/icons/pause.svg' with { type: 'text' }
 import pencil from 'lucide-static/icons/pencil.svg' with { type: 'text' }
 import play from 'lucide-static/icons/play.svg' with { type: 'text' }
 import qrCode from 'lucide-static/icons/qr-code.svg' with { type: 'text' }
+import search from 'lucide-static/icons/search.svg' with { type: 'text' }
 import shield from 'lucide-static/icons/shield.svg' with { type: 'text' }
 import sun from 'lucide-static/icons/sun.svg' with { type: 'text' }
 import trash from 'lucide-static/icons/trash-2.svg' with { type: 'text' }
@@ -31,6 +32,7 @@ const FILES = {
   pencil,
   play,
   'qr-code': qrCode,
+  search,
   shield,
   sun,
   'trash-2': trash,

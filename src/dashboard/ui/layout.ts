@@ -12,10 +12,8 @@ import {
   type ResponseOptions,
 } from '../responses.ts'
 import * as parts from './components.ts'
+import { destinationsOf } from './destinations.ts'
 import { type IconName, icon } from './icons.ts'
-
-/** Their paths are their names. Other pages are reached from the account menu. */
-const SECTIONS = ['Links', 'Analytics', 'Keys']
 
 /**
  * htmx adds no styles and evaluates no text. It does not copy attributes from a replaced element to
@@ -67,16 +65,17 @@ export function page(
   const { user, request } = context
   const { title, back, heading, tabs } = props
   const current = request && sectionOf(request)
-  const labels = user.account.isOwner ? [...SECTIONS, 'Service'] : SECTIONS
-  const items = labels.map((label) => {
-    const name = label.toLowerCase()
-    const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
+  const sections = destinationsOf(user.account).filter(({ isSection }) => isSection)
+  const items = sections.map(({ label, href }) => {
+    const isCurrent = label.toLowerCase() === current
+    const all = { href, 'aria-current': isCurrent ? 'page' : undefined }
     return html`<li><a ${attributes(all)}>${label}</a></li>`
   })
   const top = html`
     <header class="top">
       <a class="brand" href="/app">${logo()}Hopcode</a>
       <nav class="sections" aria-label="Main"><ul>${items}</ul></nav>
+      <a class="go-link" href="/app/go" data-go>${icon('search')} Go to <kbd>Ctrl K</kbd></a>
       ${accountMenu(user)}
     </header>`
   const main = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}

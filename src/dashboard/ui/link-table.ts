@@ -248,6 +248,12 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
         autocomplete: 'off',
         extra: { maxlength: SEARCH_MAX, spellcheck: 'false', placeholder: 'Search links' },
       })}
+      ${parts.button('Filter', 'plain', {
+        type: 'button',
+        class: 'button plain filter',
+        popovertarget: 'filters',
+      })}
+      <div id="filters" class="menu filters" popover>
       ${
         choices.length > 0 &&
         parts.select({
@@ -278,6 +284,7 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
         ],
         value: byHits ? 'hits' : 'newest',
       })}
+      </div>
       ${parts.button('Search', 'plain', { 'data-without-script': true })}
       <p id="found" class="hint" role="status">${found(table)}</p>
       ${exportLink(table, false)}
