@@ -1,5 +1,5 @@
 // What does the service cost and how fast is it, compared with simpler servers in the same run?
-// npm run bench [-- <scenario> …] [--seconds 3] [--rounds 5] [--readme]
+// npm run bench [-- <scenario> …] [--seconds 3] [--rounds 5] [--publish]
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeMachine, type Machine } from './lib/machine.ts'
@@ -16,12 +16,12 @@ import { visitStorage } from './load/visit-storage.ts'
 const NAMED = [...SCENARIOS, compare, importing, visitStorage]
 
 const RESULTS = join(import.meta.dir, 'results')
-const FRONT_PAGE = join(import.meta.dir, '../README.md')
+const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')
 
 // `exit` also stops the servers and generators.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const { load, names, merge, readme } = readOptions(NAMED.map(({ name }) => name))
+const { load, names, merge, isPublished } = readOptions(NAMED.map(({ name }) => name))
 if (merge.length > 0) mergeAndExit()
 const scenarios = names.length === 0 ? SCENARIOS : NAMED.filter(({ name }) => names.includes(name))
 
@@ -50,7 +50,7 @@ for (const [at, { name, question, run }] of scenarios.entries()) {
 if (reports.some(({ summary }) => summary.length > 0))
   console.log(`\n## Targets\n\n${targetTable(reports)}\n`)
 save()
-if (readme && failures.length === 0) writeFrontPage([machine], reports)
+if (isPublished && failures.length === 0) publish([machine], reports)
 for (const { name, reason } of failures) say(`\nFAILED ${name}: ${reason}`)
 process.exit(failures.length === 0 ? 0 : 1)
 
@@ -63,23 +63,23 @@ function save(): void {
   say(`\nWritten: ${file}`)
 }
 
-/** Prints the medians of saved runs, and writes the front page if --readme is given. */
+/** Prints the medians of saved runs, and writes docs/benchmarks.md if --publish is given. */
 function mergeAndExit(): never {
   const runs = merge.map((file) => JSON.parse(readFileSync(file, 'utf8')) as SavedRun)
   const merged = mergeRuns(runs)
   const machines = runs.map((run) => run.machine)
   console.log(`${machineLine(machines)}\n\n${targetTable(merged)}`)
   for (const report of merged) console.log(`\n## ${report.scenario}\n\n${reportTable(report)}`)
-  if (readme) writeFrontPage(machines, merged)
+  if (isPublished) publish(machines, merged)
   process.exit(0)
 }
 
-/** Writes the table of the front page, if every scenario has run. */
-function writeFrontPage(machines: readonly Machine[], all: readonly ScenarioReport[]): void {
+/** Writes the table of docs/benchmarks.md, if every scenario has run. */
+function publish(machines: readonly Machine[], all: readonly ScenarioReport[]): void {
   const isComplete = SCENARIOS.every(({ name }) => all.some(({ scenario }) => scenario === name))
   if (!isComplete) return
   const table = `${shortTable(all)}\n\n${machineLine(machines)}.`
-  writeFileSync(FRONT_PAGE, replaceBetween(readFileSync(FRONT_PAGE, 'utf8'), 'speed', table))
+  writeFileSync(PUBLISHED, replaceBetween(readFileSync(PUBLISHED, 'utf8'), 'speed', table))
 }
 
 /** Progress goes to standard error, so that standard output is the tables alone. */

@@ -168,12 +168,12 @@ test('ROOT_URL and NOT_FOUND_URL accept pages elsewhere, and pages of our own th
   })
 })
 
-test('each setting is listed with its default and its meaning, and the README names it', () => {
+test('each setting is listed with its default and its meaning, and the page of settings names it', () => {
   const settings = listSettings()
-  const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8')
+  const page = readFileSync(join(import.meta.dir, '../docs/settings.md'), 'utf8')
   for (const { name, meaning } of settings) {
     expect({ name, meaning: meaning.length > 10 }).toEqual({ name, meaning: true })
-    expect(readme).toContain(`\`${name}\``)
+    expect(page).toContain(`\`${name}\``)
   }
   const shown = new Map(settings.map(({ name, fallback }) => [name, fallback]))
   expect(shown.get('PORT')).toBe('3000')

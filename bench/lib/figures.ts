@@ -87,7 +87,7 @@ export const milliseconds =
     return { ...figure, value: figure.value / 1000 }
   }
 
-/** Shown on the front page. */
+/** Shown in docs/benchmarks.md. */
 export const main =
   (figure: FigureOf): FigureOf =>
   (variants) => ({ ...figure(variants), isMain: true })

@@ -51,7 +51,7 @@ export function targetTable(reports: readonly ScenarioReport[]): string {
   return markdownTable(['scenario', 'figure', 'measured', 'target (stretch)', 'met'], rows, [2, 3])
 }
 
-/** The main figures for the front page: value and command, as Markdown. */
+/** The main figures for docs/benchmarks.md: value and command, as Markdown. */
 export function shortTable(reports: readonly ScenarioReport[]): string {
   const rows = reports.flatMap(({ scenario, summary }) =>
     summary

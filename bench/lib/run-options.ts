@@ -7,8 +7,8 @@ export interface RunOptions {
   names: readonly string[]
   /** Result files to merge instead of running anything. */
   merge: readonly string[]
-  /** Write the tables into the README. */
-  readme: boolean
+  /** Write the table of docs/benchmarks.md. */
+  isPublished: boolean
 }
 
 /** Fewer runs are not enough for a published figure. */
@@ -31,9 +31,9 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
     .option('--rate <n>', 'requests per second of the open loop', wholeNumber(1, 100_000), 5000)
     .option('--redirects <n>', 'millions of redirects of soak', wholeNumber(1, 1000))
     .option('--source', 'run the source tree instead of the compiled binary', false)
-    .option('--readme', 'write the table of the front page', false)
+    .option('--publish', 'write the table of docs/benchmarks.md', false)
     .parse()
-  const { readme, seconds, rounds, redirects, ...others } = command.opts()
+  const { publish: isPublished, seconds, rounds, redirects, ...others } = command.opts()
   const [first, ...rest] = command.args
   const names = first === 'merge' ? [] : first === 'compare' ? ['compare'] : command.args
   const merge = first === 'merge' ? rest : []
@@ -58,5 +58,5 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
     refs,
     compared,
   }
-  return { load, names, merge, readme }
+  return { load, names, merge, isPublished }
 }

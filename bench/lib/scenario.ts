@@ -37,7 +37,7 @@ export interface SummaryFigure {
   /** `×` for a ratio, else the unit with a space before it. */
   unit: string
   digits: number
-  /** Shown on the front page. */
+  /** Shown in docs/benchmarks.md. */
   isMain?: boolean
   /** The target; absent if the figure has none. */
   target?: { sense: '≤' | '≥'; value: number; stretch?: number }
