@@ -18,6 +18,25 @@ const remembersKey = () => ({
   },
 })
 
+/** The path of an endpoint is within a button, where a link has no place. */
+const hasNoLinksInButtons = ({ React: { createElement } }) => ({
+  wrapComponents: {
+    DeepLink:
+      () =>
+      ({ text }) =>
+        createElement('span', null, text),
+  },
+})
+
+/** Names the fields of trial requests for screen readers. */
+const nameFields = () => {
+  for (const field of document.querySelectorAll('.opblock :is(input, select, textarea)')) {
+    if (field.labels?.length > 0 || field.ariaLabel) continue
+    field.ariaLabel = field.closest('[data-param-name]')?.dataset.paramName ?? 'Request body'
+  }
+}
+new MutationObserver(nameFields).observe(document.body, { childList: true, subtree: true })
+
 const { documentElement: root } = document
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const showTheme = () => {
@@ -34,7 +53,7 @@ const ui = SwaggerUIBundle({
   validatorUrl: null,
   tryItOutEnabled: true,
   defaultModelsExpandDepth: -1,
-  plugins: [remembersKey],
+  plugins: [remembersKey, hasNoLinksInButtons],
   onComplete() {
     // Trial requests go to the page's own origin: no other one is reachable from here.
     ui.getSystem().oas3Actions.setSelectedServer('/')

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
-import { browserTests, straysFrom } from '../support/browser.ts'
+import { browserTests, straysFrom, violations } from '../support/browser.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
 
 /** The page /docs in a real browser. */
@@ -49,6 +49,7 @@ test('an endpoint of the page opens to its parameters, its body and its answers'
   await shows(page, 'A new code, with its passcode.')
   await page.getByText('/api/qr/{code}', { exact: true }).first().click()
   await shows(page, 'size')
+  expect(await violations(page)).toEqual([])
   expect({ strays, problems }).toEqual({ strays: [], problems: [] })
   await page.close()
 })
