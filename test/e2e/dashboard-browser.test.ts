@@ -97,10 +97,14 @@ test('Ctrl+K goes to a link, a page or an action from any page, and the address 
   const dialog = page.getByRole('dialog', { name: 'Go to' })
   await dialog.waitFor()
   expect(await violations(page)).toEqual([])
-  await page.keyboard.type('import')
-  // The link is found before the page that imports.
+  await page.keyboard.type('poster')
   await dialog.getByRole('option', { name: '<b>Import</b> poster' }).waitFor()
   expect(await dialog.getByRole('option', { selected: true }).getAttribute('href')).toEndWith(code)
+  // A page whose name begins with the text comes before the link.
+  await page.locator('#go-text').fill('import')
+  await page.locator('#go-0', { hasText: 'Import links' }).waitFor()
+  await dialog.getByRole('option', { name: '<b>Import</b> poster' }).waitFor()
+  await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/app/links/import')

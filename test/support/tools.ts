@@ -23,6 +23,7 @@ const TOOLS = {
     isThere: () => findBrowser() !== undefined,
     install: 'apt-get install chromium fonts-liberation, or set CHROMIUM to the path of a browser',
   },
+  firefox: program('firefox-esr'),
   strace: {
     isThere: canTrace,
     install: 'apt-get install strace, and run the tests as root',

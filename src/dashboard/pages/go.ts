@@ -75,7 +75,10 @@ async function optionsOf(context: PageContext): Promise<Html> {
     about: '',
   }))
   const links = text === '' ? [] : await findLinks(context, text)
-  const options = [...links, ...pages].map(({ label, href, about }, at) => {
+  // Who types the beginning of a page's name means the page.
+  const isMeant = ({ label }: Option) => label.toLowerCase().startsWith(text.toLowerCase())
+  const sorted = [...pages.filter(isMeant), ...links, ...pages.filter((one) => !isMeant(one))]
+  const options = sorted.map(({ label, href, about }, at) => {
     const all = { id: `go-${at}`, role: 'option', href, tabindex: '-1' }
     return html`<a ${attributes({ ...all, 'aria-selected': String(at === 0) })}>
       <span>${label}</span> <small>${about}</small></a>`
