@@ -10,6 +10,7 @@ import { PNG } from 'pngjs'
 import { canBeCapital, contentOf } from '../../src/qr/content.ts'
 import { readPng } from '../../src/qr/logo.ts'
 import { parsePrintOptions, type QrOptions } from '../../src/qr/options.ts'
+import { SizeError } from '../../src/qr/png.ts'
 import { renderQr } from '../../src/qr/render.ts'
 import { pngLogo } from '../support/logos.ts'
 import { findCodes, run, scratch, zbarReads } from '../support/printed.ts'
@@ -17,7 +18,7 @@ import { testWith } from '../support/tools.ts'
 
 const COUNT = Number(process.env.PRINTED_CODES ?? 6)
 
-const test = testWith('pdftoppm', 'mutool', 'zbarimg', 'rsvg-convert', 'imagemagick')
+const test = testWith('pdftoppm', 'mutool', 'zbarimg', 'rsvg-convert', 'imagemagick', 'cairosvg')
 
 const CAPTIONS = [
   'Scan für unser Menü, ß & €',
@@ -41,13 +42,14 @@ const STYLES = [
   { margin: '6', capitals: '1' },
   { ref: 'poster', dark: '#004400' },
 ]
-const SIZES = ['64', '150', '512', '1024', '2048', '4096']
+const SIZES = ['64', '128', '512', '2048', '4096']
 
 const png = pngLogo(200)
 const logo = { png, bitmap: readPng(png) }
 
+/** 30 codes have each caption in each style; the next ones differ in the address. */
 function codeOf(n: number) {
-  const address = ADDRESSES[n % ADDRESSES.length] ?? ''
+  const address = ADDRESSES[(n + Math.floor(n / 30)) % ADDRESSES.length] ?? ''
   const { capitals, ...style } = { capitals: undefined, ...STYLES[n % STYLES.length] }
   const caption = CAPTIONS[n % CAPTIONS.length]
   const isCapital = capitals && canBeCapital(address) ? { capitals } : {}
@@ -83,16 +85,26 @@ test('other programs draw the plain SVG of the API so that it is read', async ()
   }
 })
 
+/** The PNG, with the size that a refusal asks for where the modules do not fit into 64 pixels. */
+function pngOf(render: ReturnType<typeof codeOf>['render'], size: string): Uint8Array<ArrayBuffer> {
+  try {
+    return render({ size })
+  } catch (error) {
+    if (!(error instanceof SizeError)) throw error
+    expect([size, error.sizeMin > Number(size)]).toEqual(['64', true])
+    return render({ size: String(error.sizeMin) })
+  }
+}
+
 /** Widths of 20 mm are right to 0.1 mm. */
 const expectWidth = (mm: number) => expect(Math.abs(mm - 20)).toBeLessThan(0.1)
 
-test(`${COUNT} codes are read by two decoders, drawn by five programs and printed`, async () => {
+test(`${COUNT} codes are read by two decoders, drawn by six programs and printed`, async () => {
   using files = scratch()
   const { path, dir } = files
   for (let n = 0; n < COUNT; n++) {
     const { render, text } = codeOf(n)
-    const size = SIZES[n % SIZES.length] ?? '512'
-    const image = render({ size: size === '64' ? '100' : size })
+    const image = pngOf(render, SIZES[(n + Math.floor(n / 5)) % SIZES.length] ?? '512')
     await Bun.write(path('code.png'), image)
     await expectRead(path('code.png'), text, `png ${n}`)
     const { width } = PNG.sync.read(Buffer.from(image))
@@ -106,6 +118,9 @@ test(`${COUNT} codes are read by two decoders, drawn by five programs and printe
     await expectRead(path('rsvg.png'), text, `rsvg ${n}`)
     run('convert', '-density', '300', path('code.svg'), '-background', 'white', path('magick.png'))
     await expectRead(path('magick.png'), text, `ImageMagick ${n}`)
+
+    run('cairosvg', path('code.svg'), '-d', '300', '-f', 'png', '-o', path('cairo.png'))
+    await expectRead(path('cairo.png'), text, `CairoSVG ${n}`)
 
     const pdf = render({ format: 'pdf' })
     await Bun.write(path('code.pdf'), pdf)

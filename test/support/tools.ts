@@ -41,6 +41,7 @@ const TOOLS = {
   zbarimg: program('zbarimg', 'zbar-tools'),
   'rsvg-convert': program('rsvg-convert', 'librsvg2-bin'),
   imagemagick: program('convert', 'imagemagick'),
+  cairosvg: program('cairosvg'),
   postgres: {
     isThere: () => {
       if (findPostgres() === undefined) install('postgresql')
