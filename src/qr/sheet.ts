@@ -132,6 +132,10 @@ interface Box {
 
 type TextLine = { text: string; size: number }
 
+/** Narrower codes are hard to read: texts below a code leave it this width, and 0.45 mm a module. */
+const CODE_SIDE_MIN_MM = 15
+const MODULE_MIN_MM = 0.45
+
 /** The texts are beside the code on a wide label, and below it on others. */
 function layOutLabel(
   label: Label,
@@ -146,11 +150,12 @@ function layOutLabel(
   }
   const { level } = options
   const picture = drawQr(matrixOf(label.text, level), { ...options, caption: '', logo })
-  const texts = (['title', 'caption', 'address'] as const).filter((name) => label[name] !== '')
   const isWide = inner.width > 1.35 * inner.height
   const textWidth = isWide ? inner.width - Math.min(inner.height, inner.width / 2) : inner.width
-  const lines = texts.flatMap((name) => linesOf(label[name], TYPE_MM[name], textWidth - 1))
-  const textHeight = lines.reduce((sum, { size }) => sum + size * LINE_HEIGHT, 0)
+  const sideMin = Math.max(CODE_SIDE_MIN_MM, picture.width * MODULE_MIN_MM)
+  const room = inner.height - (isWide ? 0 : Math.min(inner.width, sideMin))
+  const lines = fittingLines(label, { width: textWidth - 1, height: room })
+  const textHeight = heightOf(lines)
   const side = isWide
     ? Math.min(inner.height, inner.width / 2)
     : Math.min(inner.width, inner.height - textHeight)
@@ -158,7 +163,7 @@ function layOutLabel(
   const used = side + (isWide ? 0 : textHeight)
   const codeY = inner.y + (inner.height - used) / 2
   const textX = isWide ? inner.x + side + 1 : inner.x
-  const textY = isWide ? inner.y + Math.max(0, (inner.height - textHeight) / 2) : codeY + side
+  const textY = isWide ? inner.y + (inner.height - textHeight) / 2 : codeY + side
   const align = isWide ? 0 : 0.5
   return [
     { picture, x: codeX, y: codeY, scale: side / picture.width },
@@ -166,19 +171,47 @@ function layOutLabel(
   ]
 }
 
+const heightOf = (lines: readonly TextLine[]): number =>
+  lines.reduce((sum, { size }) => sum + size * LINE_HEIGHT, 0)
+
+/** Without room for all lines, each text has one line; then the last texts are left out. */
+function fittingLines(label: Label, room: { width: number; height: number }): TextLine[] {
+  const texts = (['title', 'caption', 'address'] as const).filter((name) => label[name] !== '')
+  for (let count = texts.length; count > 0; count--) {
+    for (const rows of [2, 1]) {
+      const lines = texts
+        .slice(0, count)
+        .flatMap((name) => linesOf(label[name], { size: TYPE_MM[name], width: room.width, rows }))
+      if (heightOf(lines) <= room.height) return lines
+    }
+  }
+  return []
+}
+
 /** Small type, as in the smallest print of a newspaper. */
 const SHRINK_MAX = 0.72
+/** Width of a column of letters that a browser draws: such letters take one column or two. */
+const COLUMN_EM = 0.55
 
-/** One line, smaller if needed, or two of which the second may be cut with an ellipsis. */
-function linesOf(text: string, size: number, width: number): TextLine[] {
-  if (findMissing(text) !== undefined) return [{ text, size }]
-  const widthOf = (part: string) => setLine(part).width * size
-  const natural = widthOf(text)
+/** In em; an estimate if the typeface lacks a letter. */
+const widthOf = (text: string): number =>
+  findMissing(text) === undefined ? setLine(text).width : Bun.stringWidth(text) * COLUMN_EM
+
+const segmenter = new Intl.Segmenter()
+const charactersOf = (text: string) => [...segmenter.segment(text)].map(({ segment }) => segment)
+
+/** One line, smaller if needed, or `rows` of which the last may be cut with an ellipsis. */
+function linesOf(
+  text: string,
+  { size, width, rows }: { size: number; width: number; rows: number },
+): TextLine[] {
+  const natural = widthOf(text) * size
   if (natural <= width) return [{ text, size }]
   if (natural * SHRINK_MAX <= width) return [{ text, size: (size * width) / natural }]
   const small = size * SHRINK_MAX
-  const fits = (part: string) => widthOf(part) * SHRINK_MAX <= width
-  const characters = [...text]
+  const fits = (part: string) => widthOf(part) * small <= width
+  if (rows === 1) return [{ text: cut(text, fits), size: small }]
+  const characters = charactersOf(text)
   const count = longest(characters.length, (n) => fits(characters.slice(0, n).join('')))
   const space = characters.lastIndexOf(' ', count)
   const end = space > count / 3 ? space : count
@@ -191,7 +224,7 @@ function linesOf(text: string, size: number, width: number): TextLine[] {
 }
 
 function cut(text: string, fits: (text: string) => boolean): string {
-  const characters = [...text]
+  const characters = charactersOf(text)
   const shortened = (n: number) => `${characters.slice(0, n).join('').trim()}…`
   return shortened(longest(characters.length, (n) => fits(shortened(n))))
 }
