@@ -132,7 +132,7 @@ interface Box {
 
 type TextLine = { text: string; size: number }
 
-/** Narrower codes are hard to read: texts below a code leave it this width, and 0.45 mm a module. */
+/** Narrower codes are hard to read: texts leave it this width, and 0.45 mm a module. */
 const CODE_SIDE_MIN_MM = 15
 const MODULE_MIN_MM = 0.45
 
@@ -151,14 +151,13 @@ function layOutLabel(
   const { level } = options
   const picture = drawQr(matrixOf(label.text, level), { ...options, caption: '', logo })
   const isWide = inner.width > 1.35 * inner.height
-  const textWidth = isWide ? inner.width - Math.min(inner.height, inner.width / 2) : inner.width
   const sideMin = Math.max(CODE_SIDE_MIN_MM, picture.width * MODULE_MIN_MM)
+  const sideBeside = Math.min(inner.height, Math.max(inner.width / 2, sideMin))
+  const textWidth = inner.width - (isWide ? sideBeside : 0)
   const room = inner.height - (isWide ? 0 : Math.min(inner.width, sideMin))
   const lines = fittingLines(label, { width: textWidth - 1, height: room })
   const textHeight = heightOf(lines)
-  const side = isWide
-    ? Math.min(inner.height, inner.width / 2)
-    : Math.min(inner.width, inner.height - textHeight)
+  const side = isWide ? sideBeside : Math.min(inner.width, inner.height - textHeight)
   const codeX = isWide ? inner.x : inner.x + (inner.width - side) / 2
   const used = side + (isWide ? 0 : textHeight)
   const codeY = inner.y + (inner.height - used) / 2

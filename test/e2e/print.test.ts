@@ -1,6 +1,8 @@
 import { expect } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { unzipSync } from 'fflate'
 import { testApp } from '../support/app.ts'
+import { browserTests, openAs } from '../support/browser.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
 import { drawPages, findCodes, run, scratch } from '../support/printed.ts'
@@ -9,6 +11,15 @@ import { testWith } from '../support/tools.ts'
 /** Sheets of labels, and ZIP files of codes. */
 
 const test = testWith('pdftoppm', 'mutool')
+const { browser, test: browserTest } = browserTests()
+
+const LONG_TITLES = [
+  'Lorem ipsum dolor sit amet '.repeat(8).slice(0, 200),
+  'x'.repeat(60),
+  'ラーメンと餃子の'.repeat(20),
+  'قائمة الطعام اليومية '.repeat(9),
+  '🍕'.repeat(40),
+]
 
 const TITLES = [
   'Lunch menu',
@@ -19,7 +30,7 @@ const TITLES = [
 ]
 
 /** An account with `count` links that have titles. */
-async function withLinks(count: number) {
+async function withLinks(count: number, titles = TITLES) {
   const app = await testApp()
   const member = await makeMember(app, 'enterprise@example.com')
   const codes = Array.from({ length: count }, (_, n) => `MENU${String(n).padStart(5, '0')}`)
@@ -27,7 +38,7 @@ async function withLinks(count: number) {
     JSON.stringify({
       code,
       url: `https://example.com/${n}`,
-      title: TITLES[n % TITLES.length],
+      title: titles[n % titles.length],
       tags: n % 2 === 0 ? ['even'] : [],
     }),
   )
@@ -61,6 +72,37 @@ test.each(SHEETS)('30 labels on %s: each code is whole and is read at 150 dpi', 
   for (const page of pages) found.push(...(await findCodes(page)))
   expect(found.map(({ text }) => text).sort()).toEqual(textsOf(it.codes))
 })
+
+const SMALL_LABELS = 'a4&columns=8&rows=10&gap=2'
+/** Long titles, in four minutes: PRINTED_LABELS=500 npm test -- test/e2e/print.test */
+const LABELS = Number(process.env.PRINTED_LABELS ?? 120)
+const LARGE =
+  LABELS < 500 ? [SMALL_LABELS] : ['a4', 'letter', 'l7160', '3475', '5160', SMALL_LABELS]
+
+browserTest.each(LARGE)(
+  `${LABELS} labels on %s are read from the printed page and the PDF`,
+  async (sheet) => {
+    await using it = await withLinks(LABELS, LONG_TITLES)
+    using files = scratch()
+    const query = `sent=1&title=1&address=1&marks=1&caption=Scan+für+mehr&labels=${sheet}`
+    const { bytes } = await it.load(`/labels.pdf?${query}`)
+    await using opened = await openAs(browser(), { app: it.app, visitor: it.member })
+    const { page, problems } = opened
+    await page.goto(`${it.app.url}/app/print?${query}`, { waitUntil: 'networkidle' })
+    const printed = await page.pdf({ preferCSSPageSize: true })
+    const counts = []
+    for (const pdf of [bytes, printed]) {
+      const pages = await drawPages(pdf, files.dir, 150)
+      const found = []
+      for (const file of pages) found.push(...(await findCodes(file)))
+      expect(found.map(({ text }) => text).sort()).toEqual(textsOf(it.codes))
+      counts.push(pages.length)
+      for (const file of pages) rmSync(file)
+    }
+    expect(counts[1]).toBe(counts[0])
+    expect(problems).toEqual([])
+  },
+)
 
 test('the page to print has the same sheets as the PDF, and says what the PDF lacks', async () => {
   await using it = await withLinks(25)
