@@ -59,19 +59,25 @@ async function withLinks(count: number, titles = TITLES) {
 const textsOf = (codes: readonly string[], ref = '') =>
   codes.map((code) => `http://hop.test/${code}${ref}`).sort()
 
+/** The most that a sheet has: PRINTED_LABELS=500 npm test -- test/e2e/print.test */
+const COUNT = Number(process.env.PRINTED_LABELS ?? 30)
+
 const SHEETS = ['a4', 'letter', 'l7160', '3475', '5160', '5163', 'a4&columns=4&rows=8&gap=0']
 
-test.each(SHEETS)('30 labels on %s: each code is whole and is read at 150 dpi', async (sheet) => {
-  await using it = await withLinks(30)
-  using files = scratch()
-  const path = `/labels.pdf?sent=1&title=1&address=1&marks=1&caption=Scan+für+mehr&labels=${sheet}`
-  const { status, bytes } = await it.load(path)
-  expect(status).toBe(200)
-  const pages = await drawPages(bytes, files.dir, 150)
-  const found = []
-  for (const page of pages) found.push(...(await findCodes(page)))
-  expect(found.map(({ text }) => text).sort()).toEqual(textsOf(it.codes))
-})
+test.each(SHEETS)(
+  `${COUNT} labels on %s: each code is whole and is read at 150 dpi`,
+  async (sheet) => {
+    await using it = await withLinks(COUNT)
+    using files = scratch()
+    const path = `/labels.pdf?sent=1&title=1&address=1&marks=1&caption=Scan+für+mehr&labels=${sheet}`
+    const { status, bytes } = await it.load(path)
+    expect(status).toBe(200)
+    const pages = await drawPages(bytes, files.dir, 150)
+    const found = []
+    for (const page of pages) found.push(...(await findCodes(page)))
+    expect(found.map(({ text }) => text).sort()).toEqual(textsOf(it.codes))
+  },
+)
 
 const SMALL_LABELS = 'a4&columns=8&rows=10&gap=2'
 /** Long titles, in four minutes: PRINTED_LABELS=500 npm test -- test/e2e/print.test */
