@@ -13,6 +13,7 @@ import {
   unreadExports,
 } from './shared-attacks.ts'
 import { visitors } from './visitor-attacks.ts'
+import { zips } from './zips.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
 export const ATTACKS: readonly Attack[] = [
@@ -42,4 +43,5 @@ export const ATTACKS: readonly Attack[] = [
   logoChecks,
   sources,
   longRanges,
+  zips,
 ]
