@@ -142,7 +142,6 @@ type Session = typeof table.$inferSelect
 
 export type NewSession = Omit<Session, 'id' | 'seenAt' | 'provedAt'>
 
-/** A session with its account. */
 export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
   Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone'>
 

@@ -128,7 +128,6 @@ const passwordWrites = {
         accountId: AccountId
         passwordHash: string
         keep: number
-        /** Hash of the new token. */
         tokenHash: Uint8Array
         now: number
       }): boolean => {

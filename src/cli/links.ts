@@ -15,7 +15,6 @@ import { JSON_LINES, parseReason, parseText } from './options.ts'
 
 const LINK = ['<CODE>', 'of the link; or an alias, or its short URL', parseText] as const
 
-/** Commands that disable links. */
 export function addLinkCommands(program: Command): void {
   const link = program.command('link').description('links that must not redirect')
   link

@@ -34,7 +34,6 @@ const WebUrl = z.string().regex(/^https?:\/\/[^\s/]+/)
 /** What the service says about itself, and how to reach it. */
 const Greeting = z.object({
   version: z.string(),
-  /** `BASE_URL` of the service. */
   base_url: WebUrl,
   /** Where it answers on this machine. */
   address: WebUrl,

@@ -16,7 +16,6 @@ export interface StateEvent {
   head: number
   /** The last entry that this host has applied. */
   applied: number
-  /** The other hosts. */
   hosts: OtherHost[]
   /** Why this host makes no changes; undefined while it has the newest data. */
   problem: string | undefined

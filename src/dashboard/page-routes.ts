@@ -15,11 +15,9 @@ export type PageFunction<Context = PageContext> = (context: Context) => Response
 /** Pages and forms by method and path. */
 type Pages<Context> = Readonly<Record<`${'GET' | 'POST'} /${string}`, PageFunction<Context>>>
 
-/** For signed-in users. */
 export const signedInPages = (pages: Pages<PageContext>, options?: GuardOptions) =>
   routesOf(pages, (deps, request) => userContext(deps, request, options))
 
-/** For everybody. */
 export const anonymousPages = (pages: Pages<AnonymousContext>) => routesOf(pages, anonymousContext)
 
 const routesOf =

@@ -60,7 +60,6 @@ interface PackedWrite<Command, Result, Message, Packed> {
   effect?(effects: Effects, result: Result): void
 }
 
-/** Declares a subject. */
 export const subject = <
   Reads = unknown,
   Scans extends ScanTable = Record<never, never>,

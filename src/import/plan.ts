@@ -41,7 +41,6 @@ export interface ReadOptions<As extends keyof SentRows> extends ImportOptions {
   rowsMax?: number | undefined
 }
 
-/** A row of a file. */
 export interface ReadRow<Sent> {
   line: number
   /** Empty where the row has none. */

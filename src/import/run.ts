@@ -6,7 +6,6 @@ import type { Found, Reading, ReadRow } from './plan.ts'
 
 /** Sends what was read to a service, and says what became of each row. */
 
-/** The result of a row of a file. */
 export interface ImportedRow extends RowResult {
   line: number
   /** Empty where the row has none. */

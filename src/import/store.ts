@@ -62,7 +62,6 @@ export interface ImportResult {
   restored: Code[]
 }
 
-/** Imported links. */
 export const imports = subject({
   scans: {
     /** The results that `add` would have. The codes of new links are not known. */

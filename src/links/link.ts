@@ -38,7 +38,6 @@ export interface LinkSecrets {
   passcodeHash: Uint8Array
 }
 
-/** A link with the hash of its passcode. */
 export type SecretLink = Link & Pick<LinkSecrets, 'passcodeHash'>
 
 /** A link to create. Its account and time are those of the whole command. */
@@ -132,7 +131,6 @@ export const encodeExcluded = (text: string): string =>
 /** A host of bounded length, because the time of parsing one is quadratic, and what follows it. */
 const ADDRESS = /^(?:(https?:)?\/\/)?([^/?#\\\s]{1,260}(?:[/?#].*)?)$/is
 
-/** The public URLs of a link. */
 export class PublicUrls {
   readonly #baseUrl: string
   readonly #cdnUrl: string

@@ -225,7 +225,6 @@ class ListReader {
   }
 }
 
-/** Whether a link can match the filter. */
 const canMatch = ({ search = '', inProperties = false }: LinkFilter): boolean =>
   search === '' || isSearchable(search, inProperties)
 

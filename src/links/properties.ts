@@ -30,7 +30,6 @@ class PropertyReads {
     )
   }
 
-  /** The properties of links by their ids. */
   readProperties(ids: readonly number[]): Map<number, LinkProperties> {
     const rows = this.#byIds.all(JSON.stringify(ids))
     return new Map(rows.map((row) => [row.id, readProperties(row)]))

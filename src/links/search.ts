@@ -140,7 +140,6 @@ interface SearchText {
   inProperties: boolean
 }
 
-/** Searches of one connection. */
 export function searches(db: Database, sizes = SEARCH_SIZES) {
   const ofUrls = prepare(db, sizes, 'NULL')
   const ofAll = prepare(db, sizes, PROPERTY_TEXT)

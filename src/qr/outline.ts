@@ -9,7 +9,6 @@ export interface Outline {
 /** Points of each command. */
 const POINTS: Readonly<Record<string, number>> = { M: 1, L: 1, Q: 2, Z: 0 }
 
-/** Each command with its numbers. */
 export function* stepsOf({ commands, points }: Outline): Generator<[string, number[]], void> {
   let at = 0
   for (const command of commands) {

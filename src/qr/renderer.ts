@@ -25,7 +25,6 @@ interface StoredImage {
 /** Decoded logos in memory, at most 1 MiB each. */
 const LOGOS_MAX = 16
 
-/** The logo of an account, as it is stored. */
 export interface StoredLogo {
   /** Identifies this version of the logo. */
   key: string
@@ -37,7 +36,6 @@ export interface RenderCommand {
   /** For people, if it is another one. */
   address?: string
   options: QrOptions
-  /** For `options.logo`. */
   logo?: StoredLogo | undefined
 }
 

@@ -23,7 +23,6 @@ const LINK_IDLE_MS = 20 * SECOND
 
 type Limit = 'connections' | 'requests' | 'bytes'
 
-/** Limits of one redirect thread. */
 export interface ThreadLimits {
   connectionsMax: number
   /** Connections to the control thread. */
@@ -53,7 +52,6 @@ export interface AddressUsage {
   bytes: number
 }
 
-/** The connection of a client. */
 export interface LimitedConnection {
   readonly usage: AddressUsage
   /** Memory for unsent responses and unanswered requests. Set by the limits, like the next two. */

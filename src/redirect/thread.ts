@@ -53,7 +53,6 @@ export interface CommonSettings {
   time: SharedArrayBuffer | undefined
 }
 
-/** The settings of a redirect thread. */
 export interface RedirectSettings extends CommonSettings {
   hostname: string
   port: number

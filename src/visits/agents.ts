@@ -13,7 +13,6 @@ const SAME_AS: Readonly<Record<string, string>> = {
   'Samsung Internet for Android': 'Samsung Internet',
 }
 
-/** The value with a name. */
 const valuesByName = (names: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(names).map(([value, name]) => [name, value]))
 

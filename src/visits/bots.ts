@@ -1,7 +1,6 @@
 import { isbot } from 'isbot'
 import { OTHER } from './values.ts'
 
-/** What bots are for. */
 const BOT_FAMILIES = {
   preview: 'Link preview',
   search: 'Search engine',

@@ -69,7 +69,8 @@ test.each(SHEETS)(
   async (sheet) => {
     await using it = await withLinks(COUNT)
     using files = scratch()
-    const path = `/labels.pdf?sent=1&title=1&address=1&marks=1&caption=Scan+für+mehr&labels=${sheet}`
+    const options = 'sent=1&title=1&address=1&marks=1&caption=Scan+für+mehr'
+    const path = `/labels.pdf?${options}&labels=${sheet}`
     const { status, bytes } = await it.load(path)
     expect(status).toBe(200)
     const pages = await drawPages(bytes, files.dir, 150)

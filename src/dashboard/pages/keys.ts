@@ -282,7 +282,6 @@ const noKey = (isOneExpiring: boolean): Html =>
     html`<p>You need a key to create links from your own code. The dashboard does not use it.</p>`,
   ])
 
-/** The key in a warning. */
 const named = (key: KeyRow): Html =>
   html`The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span>`
 

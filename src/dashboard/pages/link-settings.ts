@@ -22,7 +22,6 @@ interface SettingsForm {
   change: (context: PageContext, link: Link) => Promise<unknown>
   /** The id of the card that contains the form, and then the confirmation. */
   card: string
-  /** The confirmation. */
   done: string
 }
 

@@ -109,7 +109,6 @@ const labelled = (
 
 type FieldOverrides = Partial<FieldProps>
 
-/** A destination. */
 export const urlField = (props: FieldOverrides & Pick<FieldProps, 'name' | 'label'>): Html =>
   field({
     autocomplete: 'off',

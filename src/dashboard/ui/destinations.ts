@@ -5,7 +5,6 @@ interface Destination {
   href: string
   /** In the navigation of each page; its path is `/app/` and its label. */
   isSection?: true
-  /** For owners of the service. */
   isForOwners?: true
   /** Other words that a person may type. */
   words?: string

@@ -36,7 +36,6 @@ interface TableQuery {
 export interface LinkTable extends TableQuery {
   /** All matches. */
   total: number
-  /** All links of the account. */
   linkCount: number
   rows: readonly Html[]
 }
@@ -64,7 +63,6 @@ export function parseTableQuery(query: Readonly<Record<string, string | undefine
   }
 }
 
-/** The list of the links with a tag. */
 export const tagPath = (tag: string): string => `/app/links?${new URLSearchParams({ tag })}`
 
 /** The query of the page that htmx sends a form from; that of all links without htmx. */
@@ -75,7 +73,6 @@ export function currentTableQuery({ headers }: Request): TableQuery {
 
 const pathOf = (query: TableQuery): string => `/app/links${queryText(query)}`
 
-/** The path of a list with a message. */
 export function listPathWith(query: TableQuery, message: Readonly<Record<string, string>>): string {
   const params = new URLSearchParams(queryText(query))
   for (const [name, value] of Object.entries(message)) params.set(name, value)
@@ -310,7 +307,6 @@ function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
   return html`<a ${all}>Export CSV</a> <a ${print}>Print</a> ${reportLink(table, isOutOfBand)}`
 }
 
-/** The analytics of the links with a tag. */
 function reportLink({ tag }: LinkTable, isOutOfBand: boolean): Html {
   const all = attributes({ id: 'report', 'hx-swap-oob': isOutOfBand ? 'true' : undefined })
   const href = `/app/analytics?${new URLSearchParams({ tag })}`

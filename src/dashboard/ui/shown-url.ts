@@ -88,7 +88,6 @@ function cut(show: (text: string) => string, text: string, lengthMax: number): s
   return `${kept}…`
 }
 
-/** A text in ASCII. */
 const inAscii = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 
