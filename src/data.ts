@@ -12,7 +12,7 @@ import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
 import { aliases } from './links/aliases.ts'
 import { properties } from './links/properties.ts'
-import { sharedPages } from './links/shared-pages.ts'
+import { publicPages } from './links/public-pages.ts'
 import { links } from './links/subject.ts'
 import { moderation } from './moderation/moderation.ts'
 import { qrSettings } from './qr/store.ts'
@@ -32,7 +32,7 @@ export const subjects = {
   properties,
   aliases,
   imports,
-  sharedPages,
+  publicPages,
   qrSettings,
   hits,
   topLinks,

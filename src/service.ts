@@ -120,7 +120,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails }
   const dashboard = openDashboard({
     config,
-    shared: {
+    common: {
       ...service,
       top: new TopLinks({ data, pages: links.pages }),
       vitals: () => readVitals({ ...service, databaseFile: databaseFile(config.dataDir) }),

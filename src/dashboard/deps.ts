@@ -26,7 +26,7 @@ import type { Vitals } from '../status/vitals.ts'
 import { Cookies } from './auth/cookies.ts'
 
 /** Parts of the service that the pages use. */
-interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
+interface CommonDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   data: Data
   bodies: RequestBodies
   unsent: UnsentResponses
@@ -52,7 +52,7 @@ interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
 
 interface DashboardOptions {
   config: Config
-  shared: SharedDeps
+  common: CommonDeps
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -64,15 +64,15 @@ export type DashboardDeps = ReturnType<typeof openDashboard>
  * caller closes `deletion` and `imports`, which write in the background, and `passwords`, which
  * stops their thread.
  */
-export function openDashboard({ config, shared, startPasswords }: DashboardOptions) {
+export function openDashboard({ config, common, startPasswords }: DashboardOptions) {
   const { baseUrl, rootUrl, signUp, operatorName, operatorLogo } = config
-  const { data, links, log, hasher, clock, random } = shared
+  const { data, links, log, hasher, clock, random } = common
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
   const takeOverMs = config.clusterUrl ? MINUTE : undefined
   return {
-    ...shared,
+    ...common,
     baseUrl,
     rootUrl,
     signUp,
@@ -91,9 +91,9 @@ export function openDashboard({ config, shared, startPasswords }: DashboardOptio
       idleMs: config.sessionIdleMinutes * MINUTE,
       maxMs: config.sessionMaxHours * HOUR,
     }),
-    throttle: new Throttle(shared.monotonic, { signUpsPerDay: config.signUpsPerDay }),
+    throttle: new Throttle(common.monotonic, { signUpsPerDay: config.signUpsPerDay }),
     security: new SecurityLog(log),
     cookies: new Cookies({ baseUrl }),
-    imports: new ImportJobs(shared),
+    imports: new ImportJobs(common),
   }
 }

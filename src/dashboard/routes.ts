@@ -16,12 +16,12 @@ import { linkPages } from './pages/link.ts'
 import { qrFilePages } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
 import { printPages } from './pages/print.ts'
+import { publicPageForms, publicPages } from './pages/public-page.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
-import { sharedPages, sharingPages } from './pages/shared.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
@@ -45,8 +45,8 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(accountPages(deps))
     .use(twoFactorPages(deps))
     .use(keyPages(deps))
-    .use(sharingPages(deps))
-    .use(sharedPages(deps))
+    .use(publicPageForms(deps))
+    .use(publicPages(deps))
     .use(analyticsPages(deps))
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))

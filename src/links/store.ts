@@ -34,9 +34,9 @@ import {
   type PropertiesPatch,
   STORED_BYTES,
 } from './property-table.ts'
+import { publicPageRemover } from './public-pages.ts'
 import { accountCounts, exceededQuota, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
-import { sharedPageRemover } from './shared-pages.ts'
 
 /** A link, or the quota that it exceeds. */
 export type Creation = CreatedLink | QuotaName
@@ -252,7 +252,7 @@ function deletion(db: Database) {
   const aliases = aliasRows(db)
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
   const removeVisits = visitRemover(db)
-  const removeSharedPage = sharedPageRemover(db)
+  const removePublicPage = publicPageRemover(db)
   const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
     'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
   )
@@ -277,7 +277,7 @@ function deletion(db: Database) {
     index.remove(link.accountId, id)
     removeHits.run(id)
     removeVisits(id)
-    removeSharedPage(id)
+    removePublicPage(id)
     aliases.removeAllOf(id)
     accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
     return link

@@ -14,7 +14,7 @@ import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { addressText, badge, linkPath, replacesMain } from '../ui/link-parts.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
-import { sharingCard } from './shared.ts'
+import { publicPageCard } from './public-page.ts'
 
 /** What can be changed about a link: destination, properties, addresses, public page. */
 
@@ -49,7 +49,7 @@ export async function settingsCards(
     ${destinationCard(context, link)}
     ${await propertiesForm(context, link, properties, doneText(context, 'properties'))}
     ${addressCard(context, link)}
-    ${sharingCard(context, link)}`
+    ${publicPageCard(context, link)}`
 }
 
 async function saveDestination({ deps, user, form }: PageContext, { code }: Link): Promise<void> {

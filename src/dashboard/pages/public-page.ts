@@ -24,25 +24,25 @@ const TOKEN_BYTES = 16
 const TOKEN = /^[\w-]{22}$/
 
 /** Lets the owner of a link switch its page on and off. */
-export const sharingPages = signedInPages({
+export const publicPageForms = signedInPages({
   'POST /app/links/:code/share': share,
   'POST /app/links/:code/unshare': async (context) => {
     const { id, code } = ownLink(context)
     spendWrite(context)
-    await context.deps.data.sharedPages.unshare({ linkId: id })
+    await context.deps.data.publicPages.unshare({ linkId: id })
     return seeOther(`${linkPath(code)}/settings?done=unshared#public`)
   },
 })
 
 /** Public. Charged like other reads without a key. */
-export const sharedPages = (deps: DashboardDeps) =>
+export const publicPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.shared', prefix: '/app/shared' })
     .onBeforeHandle({ as: 'scoped' }, ({ request }) => {
       const budget = deps.limiter.take('read', undefined, clientOf(deps.address, request))
       if (!budget.allowed) throw rateLimited(budget)
     })
     .get('/:token', ({ request, params, query }) =>
-      sharedPage({ deps, request, query }, params.token),
+      showPublicPage({ deps, request, query }, params.token),
     )
 
 async function share(context: PageContext): Promise<Response> {
@@ -53,7 +53,7 @@ async function share(context: PageContext): Promise<Response> {
   spendWrite(context)
   const author = authorOf(user.account, deps.clock())
   const hash = deps.hasher.hash('shared-page', token)
-  if (!(await deps.data.sharedPages.share({ author, linkId, hash, showsUrl }))) {
+  if (!(await deps.data.publicPages.share({ author, linkId, hash, showsUrl }))) {
     throw new AppError('code_not_found', code)
   }
   const path = linkPath(code)
@@ -68,25 +68,25 @@ async function share(context: PageContext): Promise<Response> {
 }
 
 /** On the page of a link. */
-export function sharingCard({ deps, user, query }: PageContext, link: Link): Html {
+export function publicPageCard({ deps, user, query }: PageContext, link: Link): Html {
   const path = linkPath(link.code)
-  const shared = deps.data.sharedPages.findByLink(link.id)
+  const stored = deps.data.publicPages.findByLink(link.id)
   const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
     secret address. Search engines do not list it.</p>`
   const on = html`<p>The page is on${
-    shared?.showsUrl === 1 && ', with the destination'
+    stored?.showsUrl === 1 && ', with the destination'
   }. A new address replaces the present one.</p>`
   return html`<section class="card" id="public"><h2>Public page</h2>${[
-    shared ? on : off,
+    stored ? on : off,
     parts.form(user, `${path}/share`, [
       parts.checkbox({
         name: 'url',
         label: 'Show the destination',
-        isChecked: shared?.showsUrl === 1,
+        isChecked: stored?.showsUrl === 1,
       }),
-      parts.button(shared ? 'New address' : 'Create the page', 'plain'),
+      parts.button(stored ? 'New address' : 'Create the page', 'plain'),
     ]),
-    shared && parts.buttonForm(user, `${path}/unshare`, 'Switch it off'),
+    stored && parts.buttonForm(user, `${path}/unshare`, 'Switch it off'),
     query.done === 'unshared' &&
       html`<p class="done" role="status">The page is off. Its address no longer works.</p>`,
   ]}</section>`
@@ -115,26 +115,26 @@ const isTakenDown = (
   data.moderation.findByCode(code) !== undefined ||
   (url !== null && blocklist.isBlocked(new URL(url)))
 
-async function sharedPage(
+async function showPublicPage(
   context: Pick<PageContext, 'deps' | 'request' | 'query'>,
   token: string,
 ): Promise<Response> {
   const { deps } = context
-  const shared = TOKEN.test(token)
-    ? deps.data.sharedPages.findByHash(deps.hasher.hash('shared-page', token))
+  const stored = TOKEN.test(token)
+    ? deps.data.publicPages.findByHash(deps.hasher.hash('shared-page', token))
     : undefined
-  if (!shared || isTakenDown(deps, shared)) throw new AppError('page_not_found')
-  const owner = { linkId: shared.linkId }
+  if (!stored || isTakenDown(deps, stored)) throw new AppError('page_not_found')
+  const owner = { linkId: stored.linkId }
   const empty = html`<p>This link has not been followed yet.</p>`
   const chart = await readHits(context, { owner, zone: 'UTC', empty })
   const days = lastWeek(deps.clock())
   const { isOn, hasCountries } = deps.visitDetails
-  const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${shared.linkId}`))
+  const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${stored.linkId}`))
   const path = `/app/shared/${token}`
   return publicPage(context, {
-    title: deps.addresses.short(shared).replace(/^https?:\/\//, ''),
+    title: deps.addresses.short(stored).replace(/^https?:\/\//, ''),
     main: html`
-      ${shared.showsUrl === 1 && shared.url !== null && html`<p>${destination(shared.url)}</p>`}
+      ${stored.showsUrl === 1 && stored.url !== null && html`<p>${destination(stored.url)}</p>`}
       ${hitSection({ path }, chart)}
       ${visitSection({ visits, days, isOn, hasCountries })}
       <p class="hint">Sources, devices and other details are those of the last complete week (Monday

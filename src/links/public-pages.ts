@@ -4,7 +4,7 @@ import type { Code } from '../lib/code.ts'
 import type { Author } from './link.ts'
 import { accountCounts } from './quota.ts'
 
-interface SharedPage {
+interface PublicPage {
   linkId: number
   code: Code
   url: string | null
@@ -24,17 +24,17 @@ const SELECT = `SELECT link_id AS linkId, code, url, shows_url AS showsUrl
   FROM shared_pages JOIN links ON links.id = link_id`
 
 /** Public pages with the numbers of one link, for everybody who has their secret address. */
-export const sharedPages = subject({
+export const publicPages = subject({
   reads(db) {
     // None of an account whose links the owner of the service has disabled.
-    const byHash = db.prepare<SharedPage, [Uint8Array]>(
+    const byHash = db.prepare<PublicPage, [Uint8Array]>(
       `${SELECT} JOIN accounts ON accounts.id = account_id
        WHERE hash = ? AND links_disabled_at IS NULL`,
     )
-    const byLink = db.prepare<SharedPage, [number]>(`${SELECT} WHERE link_id = ?`)
+    const byLink = db.prepare<PublicPage, [number]>(`${SELECT} WHERE link_id = ?`)
     return {
-      findByHash: (hash: Uint8Array): SharedPage | undefined => byHash.get(hash) ?? undefined,
-      findByLink: (linkId: number): SharedPage | undefined => byLink.get(linkId) ?? undefined,
+      findByHash: (hash: Uint8Array): PublicPage | undefined => byHash.get(hash) ?? undefined,
+      findByLink: (linkId: number): PublicPage | undefined => byLink.get(linkId) ?? undefined,
     }
   },
 
@@ -59,7 +59,7 @@ export const sharedPages = subject({
     unshare: write({
       since: 1,
       prepare(db) {
-        const remove = sharedPageRemover(db)
+        const remove = publicPageRemover(db)
         return ({ linkId }: { linkId: number }): void => remove(linkId)
       },
     }),
@@ -67,7 +67,7 @@ export const sharedPages = subject({
 })
 
 /** Removes the page of a deleted link. */
-export function sharedPageRemover(db: Database): (linkId: number) => void {
+export function publicPageRemover(db: Database): (linkId: number) => void {
   const remove = db.prepare<null, [number]>('DELETE FROM shared_pages WHERE link_id = ?')
   return (linkId) => void remove.run(linkId)
 }
