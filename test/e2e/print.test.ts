@@ -144,6 +144,10 @@ test('bad options are named at their field, and nothing is printed', async () =>
     const { text } = await it.member.get(`/app/print?sent=1&${query}`)
     expect(text).toContain(message)
     expect(text).not.toContain('<img class="sheet"')
+    // What was typed stays in its field.
+    for (const value of new URLSearchParams(query).values()) {
+      expect(text).toContain(`value="${value}"`)
+    }
     for (const file of ['labels.pdf', 'page.svg', 'codes.zip']) {
       if (file === 'codes.zip' && !query.startsWith('caption')) continue
       expect([query, (await it.load(`/${file}?${query}`)).status]).toEqual([query, 400])

@@ -210,7 +210,7 @@ const filterFields = ({ codes, q, tag, state }: Query): Html[] =>
     ...(state && { state }),
   })
 
-function optionsCard({ deps, user }: PageContext, choice: PrintChoice, count: string): Html {
+function optionsCard({ deps, user, query }: PageContext, choice: PrintChoice, count: string): Html {
   const presets = deps.data.qrSettings.listPresets(user.account.id)
   const number = (name: keyof typeof NUMBERS) => {
     const { label, min, max } = NUMBERS[name]
@@ -219,7 +219,7 @@ function optionsCard({ deps, user }: PageContext, choice: PrintChoice, count: st
       name,
       label,
       type: 'number',
-      value: String(choice.numbers[name]),
+      value: query[name] ?? String(choice.numbers[name]),
       error: choice.problems[name],
       autocomplete: 'off',
       extra: { min, max, step },
