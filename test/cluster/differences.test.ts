@@ -122,7 +122,7 @@ testCluster.each([...CHANGES])(
     await run(`cluster join ${copy}`, damaged)
     await damaged.start()
     await cluster.rest()
-    expect(cluster.difference()).toBeUndefined()
+    expect(await cluster.difference()).toBeUndefined()
     expect((await statusOf(first)).ok).toBe(true)
   },
   TEST_MS,

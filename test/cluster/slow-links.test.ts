@@ -69,7 +69,7 @@ testCluster('with 1 Mbit/s a host catches up, is not ready meanwhile, and says w
   expect((await two.fetch(`/${codes.at(-1)}`)).status).toBe(302)
   two.proxy.restore()
   await cluster.rest()
-  expect(cluster.difference()).toBeUndefined()
+  expect(await cluster.difference()).toBeUndefined()
 })
 
 testCluster('an entry that takes longer than any statement is read in pieces', async () => {
@@ -85,7 +85,7 @@ testCluster('an entry that takes longer than any statement is read in pieces', a
   })
   await cluster.rest()
   expect((await stopWatching()).length).toBeLessThanOrEqual(3)
-  expect(cluster.difference()).toBeUndefined()
+  expect(await cluster.difference()).toBeUndefined()
 })
 
 testCluster(
@@ -120,6 +120,6 @@ testCluster(
       two.proxy.restore()
     }
     await cluster.rest()
-    expect(cluster.difference()).toBeUndefined()
+    expect(await cluster.difference()).toBeUndefined()
   },
 )

@@ -104,7 +104,7 @@ testCluster(
     console.log(`recovery after PostgreSQL: ${Math.round(recoveryMs)} ms`)
     expect(recoveryMs).toBeLessThan(RECOVERY_MS)
     await cluster.rest()
-    expect(cluster.difference()).toBeUndefined()
+    expect(await cluster.difference()).toBeUndefined()
     // The hits of the outage.
     expect(await cluster.host(0).service.hitCount(code)).toBe(hosts.length)
   },
@@ -167,7 +167,7 @@ testCluster('a host that is cut off from PostgreSQL is not ready, and catches up
   two.proxy.restore()
   await cluster.rest()
   expect((await two.fetch(`/${during}`)).status).toBe(302)
-  expect(cluster.difference()).toBeUndefined()
+  expect(await cluster.difference()).toBeUndefined()
 })
 
 testCluster('a change that was answered 500 is not applied later over a newer one', async () => {
@@ -266,7 +266,7 @@ testCluster('a host that was offline catches up before it is ready', async () =>
   await two.start()
   for (const code of codes) expect((await two.fetch(`/${code}`)).status).toBe(302)
   await cluster.rest()
-  expect(cluster.difference()).toBeUndefined()
+  expect(await cluster.difference()).toBeUndefined()
 })
 
 testCluster('an entry that needs a newer program stops the host, which names it', async () => {

@@ -73,7 +73,7 @@ testWith('postgres')(
     await cluster.ready()
     expect((await second.fetch('/api/lookup/NEWCALL3')).status).toBe(200)
     await cluster.rest()
-    expect(cluster.difference()).toBeUndefined()
+    expect(await cluster.difference()).toBeUndefined()
   },
   180_000,
 )

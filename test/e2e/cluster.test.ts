@@ -227,5 +227,5 @@ testCluster('details of redirects on all hosts add up on each of them', async ()
 testCluster('at rest, the databases of all hosts are equal row by row', async () => {
   const all = await cluster()
   await all.rest()
-  expect(all.difference()).toBeUndefined()
+  expect(await all.difference()).toBeUndefined()
 })

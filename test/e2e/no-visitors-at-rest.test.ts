@@ -87,7 +87,7 @@ testWith('postgres')(
       places.set(`PostgreSQL, ${name}`, bytes)
     }
     expect(findSecrets(CANARIES, places)).toEqual([])
-    expect(cluster.difference()).toBeUndefined()
+    expect(await cluster.difference()).toBeUndefined()
 
     // The same search sees each of them, wherever it is put.
     for (const [name, text] of CANARIES) {

@@ -126,7 +126,7 @@ class Victim implements AsyncDisposable {
   /** What is wrong with the hosts, which are at rest. */
   async #compare(random: SeededRandom): Promise<string[]> {
     const { hosts, key } = this.#cluster
-    const difference = this.#cluster.difference()
+    const difference = await this.#cluster.difference()
     if (difference) return [`the hosts differ: ${difference}`]
     // They hold the same, so each answer may come from another one.
     const anyHost = {
