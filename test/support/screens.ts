@@ -26,7 +26,7 @@ export interface Watched extends AsyncDisposable {
   page: Page
   /**
    * Each console message, violation of the policy, exception and failed request, except the status
-   * of a form or page that is refused, and that a field had the focus before the page's autofocus.
+   * of a page that is refused.
    */
   said: string[]
   /** Adds the faults of the page to `faults`, a line each. */
@@ -45,11 +45,8 @@ export async function watch(
   const page = await context.newPage()
   const said: string[] = []
   page.on('console', (message) => {
-    const [isStatus, status] =
-      /^Failed to load resource: .* a status of (\d+)/.exec(message.text()) ?? []
-    if (/^Autofocus processing was blocked/.test(message.text()) && message.type() === 'info')
-      return
-    if (status === '422' || (isStatus && message.location().url === page.url())) return
+    const isStatus = /^Failed to load resource: .* a status of \d+/.test(message.text())
+    if (isStatus && message.location().url === page.url()) return
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })
   onScriptError(page, (message) => said.push(`thrown: ${message}`))

@@ -271,6 +271,11 @@
     for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
+  // Browsers report the autofocus of a part that replaces another one.
+  document.addEventListener('htmx:beforeSwap', ({ detail }) => {
+    const field = /(<(?:input|textarea|select)\b[^>]*?) autofocus\b/g
+    detail.serverResponse = detail.serverResponse.replace(field, '$1 data-focus')
+  })
   // Before the new part is painted.
   document.addEventListener('htmx:afterSwap', enhance)
   document.addEventListener('htmx:oobAfterSwap', () => {

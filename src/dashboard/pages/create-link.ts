@@ -151,7 +151,7 @@ function sharedUrl({ url = '', text = '' }: Query): string | undefined {
   return findUrl(given) ?? findUrl(text) ?? (given || undefined)
 }
 
-/** `isFragment`: it replaces the form on the page. The script focuses the field. */
+/** `isFragment`: it replaces the form on the page. */
 export function createForm(context: PageContext, isFragment: boolean): Html {
   const shared = sharedUrl(context.query)
   const url = typed(context, 'url', shared)
@@ -160,8 +160,7 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
   const properties = newPropertyFields(context, isRefused)
   const first = url.error ? 'url' : path.error ? 'code' : properties.hasError ? undefined : 'url'
   const isFocused = isFragment || isRefused || shared !== undefined
-  const focus = (name: string) =>
-    isFocused && name === first && { [isFragment ? 'data-focus' : 'autofocus']: true }
+  const focus = (name: string) => isFocused && name === first && { autofocus: true }
   return parts.form(
     context.user,
     '/app/links',

@@ -7,6 +7,7 @@ import {
   FormRefusal,
   htmlResponse,
   isHtmx,
+  isTemporary,
   pathOf,
   pathWithoutQuery,
   type ResponseOptions,
@@ -18,7 +19,7 @@ import { type IconName, icon } from './icons.ts'
 /**
  * htmx adds no styles and evaluates no text. It does not copy attributes from a replaced element to
  * the new one: the policy forbids the `style` that browsers and their extensions set, for example
- * on a resized text field. Responses to bad forms are shown.
+ * on a resized text field.
  */
 const HTMX_CONFIG = JSON.stringify({
   attributesToSettle: [],
@@ -30,7 +31,6 @@ const HTMX_CONFIG = JSON.stringify({
   responseHandling: [
     { code: '204', swap: false },
     { code: '[23]..', swap: true },
-    { code: '422', swap: true },
     { code: '[45]..', swap: false, error: true },
   ],
 })
@@ -81,7 +81,11 @@ export function page(
   const main = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
     ${contentOf(context, props)}`
   const zone = user.hasChosenZone ? user.zone : undefined
-  return documentOf({ top, main, theme: user.theme, zone }, context, props)
+  // Browsers report other statuses of scripts' requests in the console.
+  const { refusal } = context
+  const isPart = refusal && !isTemporary(refusal) && request && wantsFragment(request)
+  const content = isPart ? { ...props, status: 200 } : props
+  return documentOf({ top, main, theme: user.theme, zone }, context, content)
 }
 
 /** What a page says about the last action, and its own content. */
