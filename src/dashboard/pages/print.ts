@@ -287,7 +287,7 @@ function optionsCard({ deps, user, query }: PageContext, choice: PrintChoice, co
 function sheets(context: PageContext, choice: PrintChoice, links: readonly DetailedLink[]): Html {
   const problems = Object.entries(choice.problems)
   if (problems.length > 0) {
-    return html`<div id="sheets">${parts.notice(
+    return html`<div id="sheets" class="sheets">${parts.notice(
       'bad',
       html`<p>These options cannot be printed.</p>
         <ul>${problems.map(problemLine)}</ul>`,
