@@ -172,7 +172,7 @@ const inviteForm = (context: PageContext): Html =>
       label: 'E-mail address (optional)',
       hint: 'Nothing is sent: you get a link to share. Without an address, the guest enters one.',
     }),
-    planSelect(typed(context, 'plan').value || 'free'),
+    planSelect(context.deps, typed(context, 'plan').value || 'free'),
     parts.button('Create an invitation'),
   ])
 
@@ -231,12 +231,20 @@ function requirePlan(form: Form): Plan {
   return plan
 }
 
-const planSelect = (value: string): Html =>
+const planSelect = ({ plans }: DashboardDeps, value: string): Html =>
   parts.select({
     name: 'plan',
     label: 'Plan',
     value,
-    choices: PLANS.map((plan) => ({ value: plan, label: planName(plan) })),
+    choices: PLANS.map((plan) => {
+      const { linksMax, write } = plans[plan]
+      const links = linksMax === 0 ? 'any number of links' : parts.plural(linksMax, 'link')
+      const changes = write === 0 ? 'any number of' : parts.count(write)
+      return {
+        value: plan,
+        label: `${planName(plan)}: ${links}, ${changes} changes a minute`,
+      }
+    }),
   })
 
 const DONE = {
@@ -261,7 +269,7 @@ function accountPage(context: PageContext, link?: string): Response {
         ${parts.card(
           'Plan',
           parts.form(user, `${pathOf(account)}/plan`, [
-            planSelect(account.plan),
+            planSelect(deps, account.plan),
             parts.button('Change the plan'),
           ]),
         )}

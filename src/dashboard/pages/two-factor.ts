@@ -170,6 +170,8 @@ function codesPage(context: PageContext, codes: readonly string[]): Response {
             autocomplete="off" spellcheck="false" aria-describedby="secret-hint">
 ${shown.join('\n')}</textarea>
           ${parts.copyButton('secret', 'recovery codes')}
+          <button type="button" class="button plain" hidden data-needs-script data-save="secret"
+            data-name="hopcode-recovery-codes.txt">Download</button>
         </div>
         <p class="hint" id="secret-hint">Copy or print them now. You won’t see them again. Keep
           them apart from your phone.</p>
