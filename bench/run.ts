@@ -10,10 +10,9 @@ import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
 import { importing } from './load/import.ts'
 import { SCENARIOS } from './load/scenarios.ts'
-import { visitStorage } from './load/visit-storage.ts'
 
 /** These run only when they are named: `compare` needs arguments, the others take minutes. */
-const NAMED = [...SCENARIOS, compare, importing, visitStorage]
+const NAMED = [...SCENARIOS, compare, importing]
 
 const RESULTS = join(import.meta.dir, 'results')
 const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')

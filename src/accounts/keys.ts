@@ -43,7 +43,6 @@ export function findAccount(deps: KeyCheckDeps, key: string | null): KeyHolder |
 
 export type KeyLabel = Pick<KeyRow, 'name' | 'scope'>
 
-/** The first key of an account. */
 const FIRST_KEY: KeyLabel = { name: null, scope: 'write' }
 const FIRST_KEY_NAME = 'Default'
 

@@ -89,7 +89,6 @@ export class Comparison {
     return verdict
   }
 
-  /** These digests are reported. */
   forget(reported: readonly Digest[]): void {
     this.digests = this.digests.filter((one) => !reported.includes(one))
   }

@@ -89,7 +89,7 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
   }
 }
 
-/** Those links of a source that `choose` returns of some of its ids. */
+/** A source with only those ids that `choose` returns. */
 function narrowed(source: LinkSource, choose: (ids: readonly number[]) => number[]): LinkSource {
   const chosen = (ids: readonly number[]) => (ids.length === 0 ? [] : choose(ids))
   return {

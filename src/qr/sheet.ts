@@ -173,7 +173,7 @@ function layOutLabel(
 const heightOf = (lines: readonly TextLine[]): number =>
   lines.reduce((sum, { size }) => sum + size * LINE_HEIGHT, 0)
 
-/** Without room for all lines, each text has one line; then the last texts are left out. */
+/** The lines that fit: each text has one line if all have no room, then the last texts go. */
 function fittingLines(label: Label, room: { width: number; height: number }): TextLine[] {
   const texts = (['title', 'caption', 'address'] as const).filter((name) => label[name] !== '')
   for (let count = texts.length; count > 0; count--) {
@@ -192,7 +192,7 @@ const SHRINK_MAX = 0.72
 /** Width of a column of letters that a browser draws: such letters take one column or two. */
 const COLUMN_EM = 0.55
 
-/** In em; an estimate if the typeface lacks a letter. */
+/** The width in em; an estimate if the typeface lacks a letter. */
 const widthOf = (text: string): number =>
   findMissing(text) === undefined ? setLine(text).width : Bun.stringWidth(text) * COLUMN_EM
 

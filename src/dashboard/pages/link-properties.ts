@@ -174,7 +174,7 @@ export async function propertiesForm(
 const OF_NEW_LINKS = ['title', 'tags', 'starts_at', 'expires_at', 'max_hits'] as const
 const NEW = SETTABLE_PROPERTIES.filter(({ name }) => OF_NEW_LINKS.some((one) => one === name))
 
-/** Those of a new link that are set. Throws `FormRefusal` for bad fields. */
+/** Properties of a new link that are set. Throws `FormRefusal` for bad fields. */
 export function readNewProperties(context: PageContext): PropertiesChange {
   const { body, errors } = readChanges(context)
   const set = Object.entries(PropertiesBody.parse(body)).filter(([name, value]) => {

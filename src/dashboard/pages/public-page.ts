@@ -67,7 +67,7 @@ async function share(context: PageContext): Promise<Response> {
   })
 }
 
-/** On the page of a link. */
+/** The part of a link's settings that creates and ends its public page. */
 export function publicPageCard({ deps, user, query }: PageContext, link: Link): Html {
   const path = linkPath(link.code)
   const stored = deps.data.publicPages.findByLink(link.id)

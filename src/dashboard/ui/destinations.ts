@@ -3,7 +3,7 @@
 interface Destination {
   label: string
   href: string
-  /** In the navigation of each page; its path is `/app/` and its label. */
+  /** Shown in the navigation of each page; the path is `/app/` and the label. */
   isSection?: true
   isForOwners?: true
   /** Other words that a person may type. */
@@ -37,7 +37,7 @@ export function destinationsOf({ isOwner }: Viewer): readonly Destination[] {
   return isOwner ? DESTINATIONS : DESTINATIONS.filter(({ isForOwners }) => !isForOwners)
 }
 
-/** Those whose name or other words contain each word of the text. */
+/** Destinations whose name or other words contain each word of the text. */
 export function findDestinations(account: Viewer, text: string) {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
   return destinationsOf(account).filter(({ label, words = '' }) => {

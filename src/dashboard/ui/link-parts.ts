@@ -32,7 +32,7 @@ export function shortUrl(url: string, { id, href }: { id: string; href: string }
   return html`<span class="short"><a href="${href}">${shown}</a>${copy}</span>`
 }
 
-/** Without the scheme. */
+/** The URL without its scheme. */
 export const bare = (url: string) => url.replace(/^https?:\/\//, '')
 
 /** An address of a link as people read it: without scheme, in Unicode. Default: the shown one. */
