@@ -310,7 +310,7 @@ function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
 function reportLink({ tag }: LinkTable, isOutOfBand: boolean): Html {
   const all = attributes({ id: 'report', 'hx-swap-oob': isOutOfBand ? 'true' : undefined })
   const href = `/app/analytics?${new URLSearchParams({ tag })}`
-  const link = html`<a href="${href}">Analytics of this tag</a>`
+  const link = html`<a href="${href}" aria-label="Analytics of this tag">Analytics</a>`
   return html`<span ${all}>${tag !== '' && link}</span>`
 }
 
