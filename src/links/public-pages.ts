@@ -1,12 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { subject, write } from '../db/subject.ts'
-import type { Code } from '../lib/code.ts'
-import type { Author } from './link.ts'
+import { DISPLAYED_ALIAS } from './aliases.ts'
+import type { Author, Link } from './link.ts'
 import { accountCounts } from './quota.ts'
 
-interface PublicPage {
+interface PublicPage extends Pick<Link, 'code' | 'alias'> {
   linkId: number
-  code: Code
   url: string | null
   /** 1: the page shows the destination. */
   showsUrl: number
@@ -20,7 +19,8 @@ interface ShareCommand {
   showsUrl: boolean
 }
 
-const SELECT = `SELECT link_id AS linkId, code, url, shows_url AS showsUrl
+const SELECT = `SELECT link_id AS linkId, code, url, ${DISPLAYED_ALIAS} AS alias,
+  shows_url AS showsUrl
   FROM shared_pages JOIN links ON links.id = link_id`
 
 /** Public pages with the numbers of one link, for everybody who has their secret address. */

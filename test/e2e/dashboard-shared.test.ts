@@ -39,7 +39,7 @@ async function shared(app: TestApp, fields: Record<string, string> = {}) {
 
 test('everybody with the address sees the numbers of the link, but not its destination', async () => {
   await using app = await testApp({ visitFlushMs: 20, env: ENV })
-  const { address, code } = await shared(app)
+  const { address, code, key } = await shared(app)
   nextMonday(app)
   const { text, status, headers } = await new Visitor(app, { from: '192.0.2.77' }).get(address)
   expect(status).toBe(200)
@@ -50,6 +50,10 @@ test('everybody with the address sees the numbers of the link, but not its desti
   expect(text).not.toContain('private-plans')
   expect(text).toContain('content="noindex"')
   expect(headers.get('cache-control')).toBe('no-store')
+  // The address that people see is the alias, once there is one.
+  await app.call('PATCH', `/api/links/${code}`, { key, json: { aliases: ['frühling'] } })
+  const named = await new Visitor(app, { from: '192.0.2.78' }).get(address)
+  expect(named.text).toContain('<h1>hop.test/frühling</h1>')
 })
 
 const RANGES = ['', '?range=24h', '?range=7d', '?range=all', '?from=2026-03-02&to=2026-03-02']

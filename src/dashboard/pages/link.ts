@@ -188,11 +188,12 @@ function deletePage(context: PageContext): Response {
   const link = ownLink(context)
   const { code, url } = link
   const path = linkPath(code)
+  const address = addressText(deps.addresses, link)
   return confirmPage(context, {
-    title: `Delete ${code}`,
-    back: { href: path, label: code },
-    warning: html`<strong>${deps.addresses.short(link)} stops working immediately.</strong> You can
-      undo this for 30 seconds. Anybody can then claim the code ${code} and choose the destination
+    title: `Delete ${address}`,
+    back: { href: path, label: address },
+    warning: html`<strong>${address} stops working immediately.</strong> You can undo this for 30
+      seconds. Anybody can then claim the code ${code} and choose the destination
       of every link and printed QR code with it.`,
     about: html`
       ${parts.facts([

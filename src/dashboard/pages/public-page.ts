@@ -14,7 +14,7 @@ import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { hitSection } from '../ui/hit-chart.ts'
 import { page, publicPage } from '../ui/layout.ts'
-import { destination, linkPath } from '../ui/link-parts.ts'
+import { addressText, destination, linkPath } from '../ui/link-parts.ts'
 import { visitSection } from '../ui/visit-panels.ts'
 import { readHits } from './analytics.ts'
 
@@ -132,7 +132,7 @@ async function showPublicPage(
   const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${stored.linkId}`))
   const path = `/app/shared/${token}`
   return publicPage(context, {
-    title: deps.addresses.short(stored).replace(/^https?:\/\//, ''),
+    title: addressText(deps.addresses, stored),
     main: html`
       ${stored.showsUrl === 1 && stored.url !== null && html`<p>${destination(stored.url)}</p>`}
       ${hitSection({ path }, chart)}

@@ -38,7 +38,7 @@ export const bare = (url: string) => url.replace(/^https?:\/\//, '')
 /** An address of a link as people read it: without scheme, in Unicode. Default: the shown one. */
 export const addressText = (
   addresses: PublicUrls,
-  link: Link,
+  link: Pick<Link, 'code' | 'alias'>,
   path: string = link.alias ?? link.code,
 ): string => bare(addresses.alias(link, '')) + visible(path)
 
