@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createProgram } from '../src/cli/program.ts'
 
-/** The index of the documentation. */
+/** The pages of the documentation that list what the program or the folder has. */
 
 const DOCS = join(import.meta.dir, '../docs')
 
@@ -13,4 +14,34 @@ test('the index has every page', () => {
     .sort()
   expect(pages.length).toBeGreaterThan(10)
   expect(pages.filter((path) => !index.includes(`](${path})`))).toEqual([])
+})
+
+test('the page of commands has every command, and each page names commands that exist', () => {
+  const program = createProgram(async () => {
+    throw new Error('the service was started')
+  })
+  const table = readFileSync(join(DOCS, 'commands.md'), 'utf8')
+  const cells = [...table.matchAll(/^\| (.*?) \| /gm)].map(([, cell = '']) => cell)
+  const hasRow = (name: string, part = '') =>
+    cells.some(
+      (cell) => cell.includes(`\`hopcode ${name}`) && new RegExp(`\\b${part}\\b`).test(cell),
+    )
+  const missing = program.commands.flatMap((command) =>
+    command.commands.length === 0
+      ? [command.name()].filter((name) => !hasRow(name))
+      : command.commands
+          .filter((part) => !hasRow(command.name(), part.name()))
+          .map((part) => `${command.name()} ${part.name()}`),
+  )
+  expect(program.commands.length).toBeGreaterThan(10)
+  expect(missing).toEqual([])
+
+  const names = new Set(['help', ...program.commands.map((command) => command.name())])
+  const unknown = [...new Bun.Glob('**/*.md').scanSync({ cwd: DOCS })].flatMap((path) => {
+    const text = readFileSync(join(DOCS, path), 'utf8')
+    return [...text.matchAll(/`(?:docker compose exec(?: -T)? hopcode )?hopcode ([a-z]+)/g)]
+      .filter(([, name = '']) => !names.has(name))
+      .map(([command]) => `${path}: ${command}`)
+  })
+  expect(unknown).toEqual([])
 })
