@@ -140,13 +140,43 @@
     button.setAttribute('aria-pressed', String(shows))
   })
 
+  const chosenInGo = () => document.querySelector('#go-options [aria-selected=true]')
+
+  /** Screen readers name the option that Enter opens. */
+  const nameChosenInGo = () => {
+    const chosen = chosenInGo()
+    const field = document.getElementById('go-text')
+    field?.setAttribute('aria-expanded', String(chosen !== null))
+    if (chosen) field?.setAttribute('aria-activedescendant', chosen.id)
+    else field?.removeAttribute('aria-activedescendant')
+  }
+
+  /** Enter was pressed before the options for the text arrived. */
+  let isEnteredInGo = false
+
+  const openEnteredInGo = () => {
+    nameChosenInGo()
+    if (!isEnteredInGo || !hasCurrentOptions()) return
+    isEnteredInGo = false
+    const dialog = document.getElementById('go')
+    if (!dialog || dialog.open) chosenInGo()?.click()
+  }
+
+  const hasCurrentOptions = () =>
+    document.getElementById('go-options')?.dataset.text ===
+    document.getElementById('go-text')?.value.trim()
+
   /** Opens “Go to” over the page. The server sends it when it is wanted first. */
   const openGo = async () => {
     if (!document.getElementById('go')) {
       const response = await fetch('/app/go', { headers: { 'HX-Request': 'true' } })
       if (!response.ok || response.redirected) return location.assign('/app/go')
-      document.body.insertAdjacentHTML('beforeend', await response.text())
+      const markup = await response.text()
+      // Pressed twice before the first answer.
+      if (document.getElementById('go')) return
+      document.body.insertAdjacentHTML('beforeend', markup)
       htmx.process(document.getElementById('go'))
+      nameChosenInGo()
     }
     const dialog = document.getElementById('go')
     if (!dialog.open) dialog.showModal()
@@ -162,7 +192,7 @@
     options[at]?.setAttribute('aria-selected', 'false')
     next.setAttribute('aria-selected', 'true')
     next.scrollIntoView({ block: 'nearest' })
-    document.getElementById('go-text').setAttribute('aria-activedescendant', next.id)
+    nameChosenInGo()
   }
 
   document.addEventListener('keydown', (event) => {
@@ -172,15 +202,16 @@
       return void openGo()
     }
     if (event.target.id !== 'go-text' || event.isComposing) return
+    isEnteredInGo = event.key === 'Enter' && !hasCurrentOptions()
+    // The form asks for the options at once.
+    if (isEnteredInGo) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step) {
       event.preventDefault()
       moveInGo(step)
     } else if (event.key === 'Enter') {
-      const chosen = document.querySelector('#go-options [aria-selected=true]')
-      if (!chosen) return
       event.preventDefault()
-      chosen.click()
+      chosenInGo()?.click()
     }
   })
 
@@ -277,7 +308,10 @@
     detail.serverResponse = detail.serverResponse.replace(field, '$1 data-focus')
   })
   // Before the new part is painted.
-  document.addEventListener('htmx:afterSwap', enhance)
+  document.addEventListener('htmx:afterSwap', () => {
+    enhance()
+    openEnteredInGo()
+  })
   document.addEventListener('htmx:oobAfterSwap', () => {
     enhance()
     copyNew()

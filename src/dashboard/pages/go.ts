@@ -47,7 +47,6 @@ function searchOf({ query }: PageContext, options: Html): Html {
     'aria-label': 'A link, a page or an action',
     'aria-expanded': 'true',
     'aria-controls': 'go-options',
-    'aria-activedescendant': 'go-0',
     autocomplete: 'off',
     spellcheck: 'false',
     maxlength: SEARCH_MAX,
@@ -83,9 +82,11 @@ async function optionsOf(context: PageContext): Promise<Html> {
     return html`<a ${attributes({ ...all, 'aria-selected': String(at === 0) })}>
       <span>${label}</span> <small>${about}</small></a>`
   })
+  // The script opens an option only if the options are those of the text in the field.
   return options.length > 0
-    ? html`<div id="go-options" role="listbox" aria-label="Results">${options}</div>`
-    : html`<p id="go-options" role="status">Nothing found</p>`
+    ? html`<div id="go-options" role="listbox" aria-label="Results" data-text="${text}">
+        ${options}</div>`
+    : html`<p id="go-options" role="status" data-text="${text}">Nothing found</p>`
 }
 
 async function findLinks({ deps, user, request }: PageContext, text: string): Promise<Option[]> {
