@@ -101,6 +101,12 @@ test.each(Object.entries(AMBIGUOUS))('%s: no smuggled request is answered', asyn
   for (const bytes of rows) await expectRefused(bytes)
 })
 
+/**
+ * One address may have 128 connections to the control thread. Those of the test before may not have
+ * ended yet.
+ */
+const CLIENTS = 60
+
 /** Several connections, all ended with the block. */
 async function openMany(count: number): Promise<Disposable & { all: Conversation[] }> {
   const all = await Promise.all(Array.from({ length: count }, () => Conversation.open(service.url)))
@@ -152,8 +158,8 @@ test.each([
     bytes: () => post(CHUNKED, `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`),
     cut: -20,
   },
-])('100 clients that send half of $what hold nobody up', async ({ bytes, cut, status = 200 }) => {
-  using slow = await openMany(100)
+])('60 clients that send half of $what hold nobody up', async ({ bytes, cut, status = 200 }) => {
+  using slow = await openMany(CLIENTS)
   for (const client of slow.all) client.send(bytes().slice(0, cut))
   for (let i = 0; i < 20; i++) await othersAreServed()
   for (const client of slow.all) expect(await client.answers(0)).toEqual([])
@@ -163,11 +169,11 @@ test.each([
   }
 })
 
-test('100 clients that leave in the middle of a body leave nothing behind', async () => {
+test('60 clients that leave in the middle of a body leave nothing behind', async () => {
   const list = () => service.fetch('/api/list', { headers: { 'x-api-key': key } })
   const { total } = (await (await list()).json()) as { total: number }
   {
-    using leaving = await openMany(100)
+    using leaving = await openMany(CLIENTS)
     for (const [i, client] of leaving.all.entries()) {
       const body = JSON.stringify({ url: `https://example.com/left/${i}` })
       const size = body.length.toString(16)
