@@ -9,7 +9,7 @@ import { type ImportDeps, importRows } from './lines.ts'
 import type { ImportOptions } from './plan.ts'
 import { readInProcess } from './reader.ts'
 import { type ImportedRow, runImport, type Summary, writeReport } from './run.ts'
-import { type DomainRows, SeveralDomains, SourceError, type SourceFile } from './source.ts'
+import { type FoundDomains, SeveralDomains, SourceError, type SourceFile } from './source.ts'
 
 /** An import in the dashboard: of one file, checked first. */
 export interface ImportJob {
@@ -19,7 +19,7 @@ export interface ImportJob {
   options: ImportOptions
   phase: 'checking' | 'choosing' | 'checked' | 'importing' | 'done' | 'failed'
   /** While the user chooses among them. */
-  domains?: readonly DomainRows[]
+  domains?: FoundDomains
   /** Why it failed, for the user. */
   problem?: string
   /** Rows of the file, known after it was read once. */

@@ -7,7 +7,14 @@ import { type FormatName, formatOf, type OpenSource, openSource } from './format
 import { charactersOf, type ImportRow, parseLine, parseRow } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
-import { type OwnLine, Pages, SeveralDomains, SourceError, type SourceFile } from './source.ts'
+import {
+  LISTED_DOMAINS_MAX,
+  type OwnLine,
+  Pages,
+  SeveralDomains,
+  SourceError,
+  type SourceFile,
+} from './source.ts'
 
 /**
  * Reads the files of an import twice, and prepares what is sent to a service. It writes nothing and
@@ -149,10 +156,16 @@ function addRow(scan: Scan, row: Row, options: ImportOptions): void {
 function requireNamedDomain({ domains }: Scan, options: ImportOptions): void {
   const named = [...domains.keys()].filter((domain) => domain !== '')
   if (named.length <= 1 || options.domains) return
-  const sorted = [...domains].toSorted(([, one], [, other]) => other - one)
-  throw new SeveralDomains(
-    sorted.map(([domain, rows]) => ({ domain: domain.slice(0, DOMAIN_LENGTH_MAX), rows })),
-  )
+  const most = named.toSorted((one, other) => (domains.get(other) ?? 0) - (domains.get(one) ?? 0))
+  const listed = most.slice(0, LISTED_DOMAINS_MAX).map((domain) => ({
+    domain: domain.slice(0, DOMAIN_LENGTH_MAX),
+    rows: domains.get(domain) ?? 0,
+  }))
+  throw new SeveralDomains({
+    listed,
+    others: named.length - listed.length,
+    without: domains.get('') ?? 0,
+  })
 }
 
 /** The longest name that DNS has. */

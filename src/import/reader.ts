@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { SECOND } from '../lib/clock.ts'
 import type { Reading, ReadOptions, SentRows } from './plan.ts'
-import { type DomainRows, SeveralDomains, SourceError, type SourceFile } from './source.ts'
+import { type FoundDomains, SeveralDomains, SourceError, type SourceFile } from './source.ts'
 
 /**
  * Reads files in a process of its own, because a file of a stranger may take any time and memory,
@@ -39,7 +39,7 @@ export interface ReaderInput<As extends keyof SentRows> {
 export type Answer<Sent> =
   | Reading<Sent>
   | { problem: string }
-  | { domains: readonly DomainRows[] }
+  | { domains: FoundDomains }
   | { failure: string }
 
 interface ReaderLimits {

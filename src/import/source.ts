@@ -71,34 +71,33 @@ export class SourceError extends Error {
   override readonly name: string = 'SourceError'
 }
 
-/** A domain of the rows; an empty name stands for rows without one. */
-export interface DomainRows {
-  domain: string
-  rows: number
-}
-
-/** The rows have several domains, and none was chosen. Those with the most rows come first. */
-export class SeveralDomains extends SourceError {
-  override readonly name = 'SeveralDomains'
-  readonly domains: readonly DomainRows[]
-
-  constructor(domains: readonly DomainRows[]) {
-    super(
-      'The links have several domains. Name those to import with --domain, which can be ' +
-        `repeated:\n${listOf(domains)}`,
-    )
-    this.domains = domains
-  }
+/** The domains of the rows. */
+export interface FoundDomains {
+  /** Those with the most rows, at most `LISTED_DOMAINS_MAX`. */
+  listed: readonly { domain: string; rows: number }[]
+  /** How many further domains there are: a file may name one in each row. */
+  others: number
+  /** Rows without a domain. */
+  without: number
 }
 
 /** A person chooses among these. */
 export const LISTED_DOMAINS_MAX = 50
 
-function listOf(domains: readonly DomainRows[]): string {
-  const lines = domains
-    .slice(0, LISTED_DOMAINS_MAX)
-    .map(({ domain, rows }) => `  ${domain || '(none)'}: ${rows.toLocaleString('en')} rows`)
-  const others = domains.length - lines.length
-  if (others > 0) lines.push(`  and ${others.toLocaleString('en')} others`)
-  return lines.join('\n')
+/** The rows have several domains, and none was chosen. */
+export class SeveralDomains extends SourceError {
+  override readonly name = 'SeveralDomains'
+  readonly domains: FoundDomains
+
+  constructor(domains: FoundDomains) {
+    const { listed, others, without } = domains
+    const lines = listed.map(({ domain, rows }) => `  ${domain}: ${rows.toLocaleString('en')} rows`)
+    if (without > 0) lines.push(`  (none): ${without.toLocaleString('en')} rows`)
+    if (others > 0) lines.push(`  and ${others.toLocaleString('en')} others`)
+    super(
+      'The links have several domains. Name those to import with --domain, which can be ' +
+        `repeated:\n${lines.join('\n')}`,
+    )
+    this.domains = domains
+  }
 }

@@ -99,6 +99,20 @@ test('of a file with several domains, the user chooses some without uploading it
   expect(await finished(free)).toContain('2 links imported')
 })
 
+test('a file with a domain in each row offers the first ones, and says how many there are', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  const rows = Array.from({ length: 5000 }, (_, n) => `https://d${n}.test/x${n},https://e.com/${n}`)
+  const most = 'https://d4999.test/y,https://e.com/y'
+  await upload(app, free, ['Short URL,Long URL', ...rows, most, ',https://e.com/z'].join('\n'))
+  const asked = await finished(free)
+  const offered = [...asked.matchAll(/name="domain" value="([^"]*)"/g)].map(([, name]) => name)
+  expect([offered.length, offered[0]]).toEqual([50, 'd4999.test'])
+  expect(asked).toContain('4,950 more domains')
+  expect(asked).toContain('1 link without a domain')
+  expect(asked.length).toBeLessThan(50_000)
+})
+
 test('the order of dates and what becomes of disabled links can be chosen', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')

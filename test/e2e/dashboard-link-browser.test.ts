@@ -57,7 +57,7 @@ test('properties are saved in place, and a refused field is focused and keeps it
   await using app = await testApp()
   await using opened = await open(app, {}, '/settings')
   const { page, problems } = opened
-  await page.getByLabel('Title').fill('Spring poster')
+  await page.getByLabel('Title').fill('Camera autofocus poster')
   await page.getByLabel('Tags').fill('print, poster')
   await page.getByLabel('Note').fill('Main station')
   await page.getByText('Rules', { exact: true }).click()
@@ -66,7 +66,7 @@ test('properties are saved in place, and a refused field is focused and keeps it
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('The link must expire after it starts.').waitFor()
   expect(await focusedId(page)).toBe('field-expires_at')
-  expect(await page.getByLabel('Title').inputValue()).toBe('Spring poster')
+  expect(await page.getByLabel('Title').inputValue()).toBe('Camera autofocus poster')
   await page.getByLabel('Expires').fill('2026-03-03T09:00')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved.').waitFor()
@@ -74,7 +74,7 @@ test('properties are saved in place, and a refused field is focused and keeps it
   await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByText('Visitors get 404 until 2 Mar 2026, 10:00').waitFor()
   expect(await stored(app)).toMatchObject({
-    title: 'Spring poster',
+    title: 'Camera autofocus poster',
     tags: ['poster', 'print'],
     note: 'Main station',
     starts_at: '2026-03-02T10:00:00.000Z',

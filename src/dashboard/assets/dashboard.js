@@ -302,9 +302,9 @@
     for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
-  // Browsers report the autofocus of a part that replaces another one.
+  // Browsers report the autofocus of a part that replaces another one. The word may be in a value.
   document.addEventListener('htmx:beforeSwap', ({ detail }) => {
-    const field = /(<(?:input|textarea|select)\b[^>]*?) autofocus\b/g
+    const field = /(<(?:input|textarea|select)(?:\s+[\w:-]+(?:="[^"]*")?)*?)\s+autofocus(?=[\s>])/g
     detail.serverResponse = detail.serverResponse.replace(field, '$1 data-focus')
   })
   // Before the new part is painted.

@@ -4,7 +4,6 @@ import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
 import { isCreated, OUTCOME_WORDS, OUTCOMES } from '../../import/outcomes.ts'
 import { countRows, type Summary } from '../../import/run.ts'
-import { LISTED_DOMAINS_MAX } from '../../import/source.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE } from '../../lib/csv.ts'
@@ -87,15 +86,12 @@ function checkFile({ deps, user: { account }, form }: PageContext): void {
 }
 
 function chooseDomains({ deps, user: { account }, form }: PageContext): void {
-  const offered = offeredDomains(deps.imports.findByAccount(account.id))
+  const offered = deps.imports.findByAccount(account.id)?.domains?.listed ?? []
   const wanted = form.all('domain')
   const domains = offered.map(({ domain }) => domain).filter((domain) => wanted.includes(domain))
   if (domains.length === 0) throw new AppError('invalid_value', 'Choose at least one domain.')
   deps.imports.choose(account, domains)
 }
-
-const offeredDomains = (job: ImportJob | undefined) =>
-  (job?.domains ?? []).filter(({ domain }) => domain !== '').slice(0, LISTED_DOMAINS_MAX)
 
 function chosen<Name extends string>(form: Form, field: string, choices: Record<Name, string>) {
   const value = form.text(field)
@@ -200,17 +196,14 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
 }
 
 function domainsCard(user: CurrentUser, job: ImportJob): Html {
-  const all = job.domains ?? []
-  const offered = offeredDomains(job)
-  const without = all.find(({ domain }) => domain === '')?.rows ?? 0
-  const others = all.length - offered.length - (without > 0 ? 1 : 0)
+  const { listed = [], others = 0, without = 0 } = job.domains ?? {}
   return parts.card(
     `Which links of ${job.file.name}?`,
     parts.form(user, `${PATH}/domains`, [
       html`<p>The file has links of several domains. Links that you choose keep their paths on this
         service. If two domains have the same path, the domain with more links keeps it.</p>`,
       html`<fieldset><legend>Domains</legend>
-        ${offered.map(
+        ${listed.map(
           ({ domain, rows }) => html`<p class="check"><label>
             <input type="checkbox" name="domain" value="${domain}">
             ${visible(domain)} <small>${parts.plural(rows, 'link')}</small></label></p>`,
