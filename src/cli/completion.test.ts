@@ -1,5 +1,6 @@
-import { describe, expect, spyOn, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
+import { testWith } from '../../test/support/tools.ts'
 import { createProgram } from './program.ts'
 
 const createUnusedProgram = () =>
@@ -76,22 +77,18 @@ test('bash offers every subcommand and every option of every command', async () 
   }
 })
 
-describe.skipIf(!Bun.which('zsh'))('zsh', () => {
-  test('registers the function', async () => {
-    const script = `autoload -Uz compinit && compinit -u -D\n${await scriptFor('zsh')}`
-    expect(await runShell(['zsh', '-fc', `${script}print $_comps[hopcode]`])).toBe('_hopcode\n')
-  })
+testWith('zsh')('zsh registers the function', async () => {
+  const script = `autoload -Uz compinit && compinit -u -D\n${await scriptFor('zsh')}`
+  expect(await runShell(['zsh', '-fc', `${script}print $_comps[hopcode]`])).toBe('_hopcode\n')
 })
 
-describe.skipIf(!Bun.which('fish'))('fish', () => {
-  test.each([
-    ['acc', 'account'],
-    ['account cr', 'create'],
-    ['account create --plan p', 'pro'],
-    ['export links.csv --form', '--format'],
-  ])('completes hopcode %s with %s', async (line, word) => {
-    const script = `${await scriptFor('fish')}complete -C 'hopcode ${line}'`
-    const lines = (await runShell(['fish', '--no-config', '-c', script])).trimEnd().split('\n')
-    expect(lines.map((one) => one.split('\t')[0])).toEqual([word])
-  })
+testWith('fish').each([
+  ['acc', 'account'],
+  ['account cr', 'create'],
+  ['account create --plan p', 'pro'],
+  ['export links.csv --form', '--format'],
+])('fish completes hopcode %s with %s', async (line, word) => {
+  const script = `${await scriptFor('fish')}complete -C 'hopcode ${line}'`
+  const lines = (await runShell(['fish', '--no-config', '-c', script])).trimEnd().split('\n')
+  expect(lines.map((one) => one.split('\t')[0])).toEqual([word])
 })

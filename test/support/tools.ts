@@ -42,6 +42,8 @@ const TOOLS = {
   'rsvg-convert': program('rsvg-convert', 'librsvg2-bin'),
   imagemagick: program('convert', 'imagemagick'),
   cairosvg: program('cairosvg'),
+  zsh: program('zsh'),
+  fish: program('fish'),
   postgres: {
     isThere: () => {
       if (findPostgres() === undefined) install('postgresql')
