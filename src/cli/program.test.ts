@@ -1,6 +1,4 @@
 import { expect, spyOn, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { createProgram } from './program.ts'
 
 /** The result of a command line that ends before its command begins. */
@@ -84,15 +82,4 @@ test.each([
   expect({ exitCode, err }).toEqual({ exitCode: 0, err: '' })
   expect(out).toStartWith(start)
   expect(out).not.toBe('')
-})
-
-test('the page of commands has each command', () => {
-  const page = readFileSync(join(import.meta.dir, '../../docs/commands.md'), 'utf8')
-  const { commands } = createProgram(async () => {})
-  const names = commands.flatMap((command) => [
-    command.name(),
-    ...command.commands.map((one) => one.name()),
-  ])
-  expect(names.length).toBeGreaterThan(20)
-  expect(names.filter((name) => !new RegExp(`[ \`]${name}\\b`).test(page))).toEqual([])
 })
