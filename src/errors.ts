@@ -65,6 +65,7 @@ export const REFUSALS = {
   overloaded: fixed(503, 'Too much data is being transferred. Try again in a few seconds.'),
   import_running: fixed(503, 'Other imports are running. Try again when they have ended.'),
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
+  visits_timeout: fixed(503, 'The details took too long to read. Choose fewer days, or try again.'),
   search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
   prefetched: fixed(503, 'A link with a maximum number of hits is not answered in advance'),
   quota_exceeded: detailed(422, (quota) => `Quota exceeded: ${quota}`),

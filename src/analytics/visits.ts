@@ -2,6 +2,7 @@ import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
+import { KeyedQueue } from '../lib/keyed-queue.ts'
 import type { Owner } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
@@ -45,6 +46,8 @@ const READS_MAX = 512
  * the sums of the slices.
  */
 const SLICES = { burst: 100, everyMs: 20 }
+/** Time for one report. The server closes a connection on which nothing is sent for 30 s. */
+const DEADLINE_MS = 20_000
 
 interface VisitDetailsOptions {
   /** Whether details are recorded now. */
@@ -53,12 +56,16 @@ interface VisitDetailsOptions {
   hasCountries: boolean
   data: { visits: Pick<Operations<typeof visits>, 'sums'> }
   series: Pick<HitSeries, 'bars'>
+  /** Time for one report. Default: 20 s. */
+  deadlineMs?: number
 }
 
 /** Details of redirects, from the database. */
 export class VisitDetails {
   readonly #options: VisitDetailsOptions
-  /** One slice of one read at a time, those of each reader in turn. */
+  /** One report of each reader at a time, so that the first ones are complete in time. */
+  readonly #reports = new KeyedQueue<Owner>()
+  /** One slice of one report at a time, in the order of the readers. */
   readonly #reads = new FairQueue({
     ...SLICES,
     places: READS_MAX,
@@ -77,24 +84,38 @@ export class VisitDetails {
     return this.#options.hasCountries
   }
 
-  /** `by`: who reads: one account or public page gets no more time for further requests. */
-  async of(owner: HitOwner, { from, to }: DayRange, by: Owner): Promise<Visits> {
-    const { data, series } = this.#options
+  /**
+   * `by`: who reads: one account or public page gets no more time for further requests. Throws
+   * `visits_timeout`.
+   */
+  async of(owner: HitOwner, days: DayRange, by: Owner): Promise<Visits> {
+    const endsAt = performance.now() + (this.#options.deadlineMs ?? DEADLINE_MS)
+    const sums = await this.#reports.run(by, () => this.#sumsOf(owner, days, { by, endsAt }))
+    // Afterwards, so that there are no more details than hits.
+    const hours: [number, number] = [days.from * HOURS_OF_DAY, days.to * HOURS_OF_DAY]
+    const { counts } = await this.#options.series.bars(owner, hours)
+    return visitsOf(sums, counts[0] ?? 0)
+  }
+
+  async #sumsOf(
+    owner: HitOwner,
+    { from, to }: DayRange,
+    { by, endsAt }: { by: Owner; endsAt: number },
+  ): Promise<VisitSums> {
     const sums = emptySums()
     for (const part of partsOf(owner)) {
       let next: number | undefined = from
       while (next !== undefined) {
+        if (performance.now() > endsAt) throw new AppError('visits_timeout', '', retryAfter(5))
         const query: VisitQuery = { owner: part, from: next, to }
         // A background read, because lists come first.
-        const read = () => data.visits.sums(query, { background: true })
+        const read = () => this.#options.data.visits.sums(query, { background: true })
         const slice: VisitSlice = await this.#reads.run(by, read)
         addSums(sums, decodeSums(slice.parts))
         next = slice.next
       }
     }
-    // Afterwards, so that there are no more details than hits.
-    const { counts } = await series.bars(owner, [from * HOURS_OF_DAY, to * HOURS_OF_DAY])
-    return visitsOf(sums, counts[0] ?? 0)
+    return sums
   }
 }
 

@@ -4,6 +4,7 @@ import type { AccountId } from '../accounts/store.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
+import { KeyedQueue } from '../lib/keyed-queue.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import {
@@ -264,8 +265,7 @@ const SEARCH_DEADLINE_MS = 10_000
 export class LinkPages {
   readonly #links: ListCalls
   readonly #deadlineMs: number
-  /** The latest page of each account that has one running or waiting. */
-  readonly #latest = new Map<AccountId, Promise<unknown>>()
+  readonly #pages = new KeyedQueue<AccountId>()
 
   constructor(data: { links: ListCalls }, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
     this.#links = data.links
@@ -292,29 +292,20 @@ export class LinkPages {
     )
   }
 
-  async #inOrder<T>(
+  #inOrder<T>(
     accountId: AccountId,
     { background, signal }: PageOptions,
     slice: (options: { background: boolean }) => Promise<T | undefined>,
   ): Promise<T> {
     const endsAt = performance.now() + this.#deadlineMs
-    const earlier = this.#latest.get(accountId)
-    const find = async (): Promise<T> => {
-      await earlier?.catch(() => {})
+    return this.#pages.run(accountId, async () => {
       for (let isFirst = true; performance.now() < endsAt && !signal?.aborted; isFirst = false) {
         // Undefined if the slice was over first.
         const found = await slice({ background: background || !isFirst })
         if (found) return found
       }
       throw new AppError('search_timeout', '', retryAfter(1))
-    }
-    const own = find()
-    this.#latest.set(accountId, own)
-    try {
-      return await own
-    } finally {
-      if (this.#latest.get(accountId) === own) this.#latest.delete(accountId)
-    }
+    })
   }
 }
 

@@ -1,6 +1,5 @@
-import { Database } from 'bun:sqlite'
-import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { type Attack, Attacked, p99, structure, timing } from './attacked.ts'
 
 /** Attacks with what visitors send of themselves. */
@@ -80,7 +79,7 @@ async function flood(program: string, details: 'on' | 'off', count: number) {
     )
     redirected = counts.reduce((sum, one) => sum + one, 0)
   })
-  using db = new Database(join(dataDir, 'hopcode.db'), { readonly: true })
+  using db = openBeside(dataDir)
   const rows = db.query<{ rows: number; bytes: number }, []>(
     `SELECT count(*) AS rows, coalesce(max(length(parts)), 0) AS bytes FROM visits_by_day
      WHERE scope = 0`,
