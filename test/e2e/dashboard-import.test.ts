@@ -27,9 +27,9 @@ async function finished(user: Visitor): Promise<string> {
   let text = ''
   await eventually('the import has ended', async () => {
     const page = await user.get(PATH)
+    expect(page.status).toBe(200)
     text = page.text
-    // On a slow machine, so many looks use up the limit of pages.
-    return page.status === 200 && !text.includes('<progress')
+    return !text.includes('<progress')
   })
   return text
 }

@@ -1,8 +1,7 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { databaseFile } from '../../src/db/open.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { OWNER, PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { codeOf, enableTwoFactor } from '../support/totp.ts'
 
@@ -58,10 +57,10 @@ test('a sign-in ends no session that lasts longer than a long one by SESSION_MAX
     env: { SESSION_MAX_HOURS: '2160' },
   })
   const { owner } = await setUpOwner(app)
-  const db = new Database(databaseFile(app.dataDir))
-  db.run('PRAGMA busy_timeout = 10000')
-  db.run('UPDATE sessions SET created_at = created_at - ?', [40 * DAY])
-  db.close()
+  {
+    using db = openBeside(app.dataDir)
+    db.run('UPDATE sessions SET created_at = created_at - ?', [40 * DAY])
+  }
   await new Visitor(app).signIn(OWNER)
   expect((await owner.get('/app/account')).status).toBe(200)
 })

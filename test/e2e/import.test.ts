@@ -1,8 +1,8 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { movingCommands } from '../../src/cli/moving.ts'
 import { databaseFile } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { sharedRows } from '../support/database-rows.ts'
 import { problemsOf } from '../support/problems.ts'
@@ -345,9 +345,7 @@ test('charts say how many hits were imported and have no dates', async () => {
 test('an import keeps links that exist and whose deletion is scheduled', async () => {
   await using app = await testApp(ALL)
   await send(app, LINES)
-  const db = new Database(databaseFile(app.dataDir))
-  // The service may write at this moment.
-  db.run('PRAGMA busy_timeout = 5000')
+  const db = openBeside(app.dataDir)
   db.run('UPDATE links SET delete_at = ?', [Date.now() + 3_600_000])
   expect((await follow(app, FULL.code)).status).toBe(404)
   expect(await outcomes(app, LINES)).toEqual(LINES.map(() => 'exists'))

@@ -18,6 +18,7 @@ import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
 import { type KeyStoreDeps, revokeKey, rotateKey } from './keys.ts'
 import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
+import { sharedTime } from './shared-time.ts'
 
 /** 2026-03-01T12:00:00.000Z: when every test begins. */
 export const START = Date.UTC(2026, 2, 1, 12)
@@ -70,7 +71,7 @@ interface TestAppOptions {
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
 export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = options.dataDir ?? newDataFolder()
-  const time = sharedTime()
+  const time = sharedTime(START)
   const lines: string[] = []
   const folders = await hostFolders(dataDir)
   const apps: App[] = []
@@ -122,28 +123,6 @@ async function startHost(
   })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return app
-}
-
-/** Both clocks of a test, in memory that the threads of the service share. */
-function sharedTime() {
-  const memory = new SharedArrayBuffer(16)
-  const times = new Float64Array(memory)
-  times.set([START, 1000])
-  return {
-    memory,
-    get now() {
-      return times[0] as number
-    },
-    set now(ms: number) {
-      times[0] = ms
-    },
-    get monotonic() {
-      return times[1] as number
-    },
-    set monotonic(ms: number) {
-      times[1] = ms
-    },
-  }
 }
 
 function newDataFolder(): string {
@@ -372,18 +351,23 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-const ATTEMPTS_MAX = 2000
+const EVENTUALLY_MS = 60_000
 
-/** Waits for work that goes on after an answer. Throws after twenty seconds. */
+/**
+ * Waits for work that goes on after an answer. Throws after a minute. Each pause is a quarter of
+ * the time so far, so that `isSo` runs at most about 40 times: on a slow machine, more frequent
+ * requests would spend the caller's budget, which a test's clock does not refill.
+ */
 export async function eventually(
   what: string,
   isSo: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    if (await isSo()) return
-    await Bun.sleep(10)
+  const begun = performance.now()
+  while (!(await isSo())) {
+    const elapsedMs = performance.now() - begun
+    if (elapsedMs > EVENTUALLY_MS) throw new Error(`never happened: ${what}`)
+    await Bun.sleep(Math.max(10, elapsedMs / 4))
   }
-  throw new Error(`never happened: ${what}`)
 }
 
 export async function toAnswer(response: Response): Promise<Answer> {

@@ -7,6 +7,6 @@ import { databaseFile } from '../../src/db/open.ts'
  */
 export function openBeside(dataDir: string): Database {
   const db = new Database(databaseFile(dataDir), { readwrite: true })
-  db.run('PRAGMA busy_timeout = 5000')
+  db.run('PRAGMA busy_timeout = 30000')
   return db
 }

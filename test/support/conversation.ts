@@ -59,6 +59,12 @@ export class Conversation implements Disposable {
     return { answers: this.#answers, rest: this.#rest.toString('latin1') }
   }
 
+  /** Ends the connection and waits until the service has closed it too. */
+  async end(): Promise<void> {
+    this.#socket.end()
+    await this.#until(() => this.#isClosed)
+  }
+
   /** Ends the connection without a word. */
   [Symbol.dispose](): void {
     this.#socket.destroy()
