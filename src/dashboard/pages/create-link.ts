@@ -220,7 +220,7 @@ export function createdToast({ deps, user }: PageContext, created: Created): Htm
   if (!link) throw refuse('The link was deleted meanwhile.')
   const { addresses } = deps
   const id = `new-${code}`
-  const shown = addressText(addresses, link)
+  const shown = addressText(addresses.display(link))
   const short = html`<data id="${id}" value="${addresses.display(link)}">${shown}</data>`
   const path = linkPath(code)
   return html`

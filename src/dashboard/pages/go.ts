@@ -99,7 +99,7 @@ async function findLinks({ deps, user, request }: PageContext, text: string): Pr
     throw error
   })
   return withDetails(deps, links).map((link) => {
-    const address = addressText(deps.addresses, link)
+    const address = addressText(deps.addresses.display(link))
     const { title } = link.properties
     return { label: title ?? address, href: linkPath(link.code), about: title ? address : '' }
   })

@@ -65,7 +65,7 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
   const { alias = link.alias ?? '', ...others } = query
   const chosen = isKnown || query.alias === '' ? query : others
   const address = chosenAddress(deps, link, chosen)
-  const shownAddress = addressText(deps.addresses, link, (chosen.alias ?? link.alias) || code)
+  const shownAddress = addressText(address)
   const hasCapitals = canBeCapital(address)
   const choice = parseQrChoice(query)
   const hasLogo = data.qrSettings.hasLogo(accountId)
@@ -123,8 +123,8 @@ function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias: 
     label: 'Address in the code',
     value: alias,
     choices: [
-      { value: '', label: addressText(addresses, link, link.code) },
-      ...paths.map((path) => ({ value: path, label: addressText(addresses, link, path) })),
+      { value: '', label: addressText(addresses.short(link)) },
+      ...paths.map((path) => ({ value: path, label: addressText(addresses.alias(link, path)) })),
     ],
   })
 }

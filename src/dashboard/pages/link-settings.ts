@@ -117,7 +117,7 @@ function addressCard(context: PageContext, link: Link): Html {
     const display = { values: { display: path }, title: `Show ${path}` }
     const remove = { values: { remove: path }, title: `Remove ${path}` }
     return html`<li class="row">
-      <code>${addressText(addresses, link, path)}</code>
+      <code>${addressText(addresses.alias(link, path))}</code>
       ${isShown && badge({ label: 'Shown', kind: 'good' })}
       ${!isShown && parts.buttonForm(user, action, 'Show this one', display)}
       ${parts.buttonForm(user, action, 'Remove', remove)}
@@ -128,7 +128,7 @@ function addressCard(context: PageContext, link: Link): Html {
     <p class="hint">All of them lead to the destination. The one that is shown is used in lists,
       when you copy the link, and for its QR code.</p>
     <ul class="plain-list">
-      <li class="row"><code>${addressText(addresses, link, link.code)}</code>
+      <li class="row"><code>${addressText(addresses.short(link))}</code>
         ${link.alias === null && badge({ label: 'Shown', kind: 'good' })}</li>
       ${paths.map(row)}
     </ul>

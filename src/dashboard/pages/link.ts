@@ -102,7 +102,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
     return html`<li><a ${attributes(all)}>${one.label}</a></li>`
   })
   return page(context, {
-    title: properties.title ?? addressText(deps.addresses, link),
+    title: properties.title ?? addressText(deps.addresses.display(link)),
     back: { href: '/app/links', label: 'All links' },
     heading: html`${linkHead(context, state)}
       <nav class="tabs" aria-label="Pages of this link"><ul>${tabs}</ul></nav>`,
@@ -188,7 +188,7 @@ function deletePage(context: PageContext): Response {
   const link = ownLink(context)
   const { code, url } = link
   const path = linkPath(code)
-  const address = addressText(deps.addresses, link)
+  const address = addressText(deps.addresses.display(link))
   return confirmPage(context, {
     title: `Delete ${address}`,
     back: { href: path, label: address },
@@ -210,7 +210,7 @@ function deletePage(context: PageContext): Response {
 function linkHead({ deps, user }: PageContext, state: LinkState): Html {
   const { link, properties } = state
   const address = deps.addresses.display(link)
-  const shown = addressText(deps.addresses, link)
+  const shown = addressText(deps.addresses.display(link))
   const path = linkPath(link.code)
   const tags = properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)
   return html`

@@ -132,7 +132,7 @@ async function showPublicPage(
   const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${stored.linkId}`))
   const path = `/app/shared/${token}`
   return publicPage(context, {
-    title: addressText(deps.addresses, stored),
+    title: addressText(deps.addresses.display(stored)),
     main: html`
       ${stored.showsUrl === 1 && stored.url !== null && html`<p>${destination(stored.url)}</p>`}
       ${hitSection({ path }, chart)}

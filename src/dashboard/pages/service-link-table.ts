@@ -36,7 +36,7 @@ export function serviceLinkTable(
   }
   return parts.table(caption, links, {
     Link: (link) => {
-      const text = addressText(addresses, link)
+      const text = addressText(addresses.display(link))
       return html`<a class="code long" href="${servicePathOf(link.code)}">${text}</a>`
     },
     Destination: ({ code, url }) => url !== null && destination(url, servicePathOf(code)),

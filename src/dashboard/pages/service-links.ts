@@ -133,7 +133,7 @@ function linkPage(context: PageContext): Response {
   const { deps, user } = context
   const found = requireLink(context)
   return page(context, {
-    title: found.link ? addressText(deps.addresses, found.link) : found.code,
+    title: found.link ? addressText(deps.addresses.display(found.link)) : found.code,
     back: { href: PATH, label: 'Links of all accounts' },
     messages: DONE,
     main: html`

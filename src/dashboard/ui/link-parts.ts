@@ -1,8 +1,10 @@
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import type { CountedLink, Link, PublicUrls } from '../../links/link.ts'
+import { decodePath } from '../../links/aliases.ts'
+import type { CountedLink } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
+import { readableHost } from './shown-host.ts'
 import { shownUrl } from './shown-url.ts'
 
 /** Parts of the pages about links. */
@@ -35,12 +37,13 @@ export function shortUrl(url: string, { id, href }: { id: string; href: string }
 /** The URL without its scheme. */
 export const bare = (url: string) => url.replace(/^https?:\/\//, '')
 
-/** An address of a link as people read it: without scheme, in Unicode. Default: the shown one. */
-export const addressText = (
-  addresses: PublicUrls,
-  link: Pick<Link, 'code' | 'alias'>,
-  path: string = link.alias ?? link.code,
-): string => bare(addresses.alias(link, '')) + visible(path)
+/** A short URL as people read it: without scheme, in Unicode. */
+export function addressText(url: string): string {
+  const text = bare(url)
+  const slash = text.indexOf('/')
+  const path = text.slice(slash + 1)
+  return `${readableHost(text.slice(0, slash))}/${visible(decodePath(path) ?? path)}`
+}
 
 /** A passcode in the only response that shows it. */
 export const passcodeOnce = (passcode: string): Html => html`

@@ -27,7 +27,7 @@ interface LinkRowProps {
 export function linkRow(props: LinkRowProps): Html {
   const { link, addresses, badges, days, now, search } = props
   const { code, url, createdAt, hitCount, properties } = link
-  const address = addressText(addresses, link)
+  const address = addressText(addresses.display(link))
   const { title } = properties
   const name =
     title === null
@@ -54,8 +54,8 @@ const TAGS_MAX = 4
 
 /** The address, of which the script copies the value; its host has the least room. */
 function addressData({ link, addresses, search }: LinkRowProps, address: string): Html {
-  const path = visible(link.alias ?? link.code)
-  const [host, rest] = markMatch([address.slice(0, -path.length), path], search)
+  const path = address.indexOf('/') + 1
+  const [host, rest] = markMatch([address.slice(0, path), address.slice(path)], search)
   const shown = html`<span class="host">${host}</span>${rest}`
   return html`<data class="code" value="${addresses.display(link)}">${shown}</data>`
 }
