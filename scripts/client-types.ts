@@ -21,6 +21,8 @@ interface Schema {
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
+  /** False, or the schema of further properties. */
+  additionalProperties?: Schema | false
 }
 
 interface Operation {
@@ -80,6 +82,7 @@ function queryOf({ parameters }: Operation): Schema {
 function shown(schema: Schema): Schema {
   if (schema.$ref) return schema
   const { type, description, format, example, nullable, properties, items } = schema
+  const { additionalProperties } = schema
   const isPlain = example !== undefined || [undefined, 'uri', 'int64'].includes(format)
   const values = [...(schema.enum ?? []), ...(nullable ? [null] : [])]
   const parts: Schema = {
@@ -91,6 +94,7 @@ function shown(schema: Schema): Schema {
       required: schema.required ?? [],
     }),
     ...(items && { items: shown(items) }),
+    ...(additionalProperties && { additionalProperties: shown(additionalProperties) }),
   }
   const about = { type, description, format: isPlain ? undefined : format, example, nullable }
   return { ...parts, ...(JSON.parse(JSON.stringify(about)) as Schema) }

@@ -167,6 +167,8 @@ function redirectFollower(service: Service) {
     visits: redirects.controlVisits,
     notFoundUrl: config.notFoundUrl,
     brand: brandOf(config),
+    countryFile: config.countryFile,
+    countryHeader: config.countryHeader,
   })
 }
 

@@ -17,6 +17,7 @@ test('every setting has its documented default', () => {
     trustedProxies: [],
     anonymous: { write: 60, read: 300, redirect: 6000 },
     importAliases: 'owners',
+    destinationRules: 'all',
     dashboardRequestsPerMinute: 600,
     plans: {
       free: {

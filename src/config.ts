@@ -1,10 +1,10 @@
-import { accessSync, constants } from 'node:fs'
 import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { LOG_LEVELS } from './lib/log.ts'
 import {
   Address,
+  findClusterUrlProblem,
   isAddressRange,
   isLogoFile,
   list,
@@ -110,6 +110,10 @@ const Environment = z.object({
     .describe(
       'Accounts that can add aliases, which are short paths of the whole domain: owners or all.',
     ),
+  DESTINATION_RULES: z
+    .enum(['owners', 'all'], 'must be owners or all')
+    .optional()
+    .describe('Accounts that can add destinations by rule to their links: owners or all.'),
   DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
     .default(600)
     .describe('Dashboard requests per account, or per address without a session. 0: no limit.'),
@@ -194,6 +198,7 @@ const COMPUTED: Readonly<Record<string, string>> = {
   BASE_URL: 'http://localhost:<PORT>',
   CDN_URL: '<BASE_URL>/cdn',
   HOST_NAME: 'the name of the machine',
+  DESTINATION_RULES: 'all, with SIGNUP=open owners',
   HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
   REDIRECT_THREADS: 'the number of cores less one, 1 to 8',
   HIT_FLUSH_MS: `${HIT_FLUSH_MS}, with CLUSTER_URL ${SHARED_HIT_FLUSH_MS}`,
@@ -319,6 +324,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       redirect: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
     },
     importAliases: env.IMPORT_ALIASES,
+    destinationRules: env.DESTINATION_RULES ?? (env.SIGNUP === 'open' ? 'owners' : 'all'),
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
@@ -345,33 +351,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     localMetrics:
       !env.METRICS_LISTEN && !baseUrl.startsWith('https:') && env.TRUSTED_PROXIES.length === 0,
   }
-}
-
-/** Values of `sslmode` that Bun's client knows. */
-const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
-
-/** Why the client of PostgreSQL would not accept the URL. Without the URL, which has a password. */
-function findClusterUrlProblem(text: string): string | undefined {
-  const url = URL.parse(text)
-  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length <= 1) {
-    return 'must be postgres://user:password@host:port/database, with the signs @ / # ? % encoded'
-  }
-  try {
-    decodeURIComponent(text)
-  } catch {
-    return 'must have each % of its user and password encoded as %25'
-  }
-  const mode = url.searchParams.get('sslmode')
-  if (mode && !SSL_MODES.includes(mode)) {
-    return `must have one of these as sslmode: ${SSL_MODES.join(', ')}`
-  }
-  const authority = url.searchParams.get('sslrootcert')
-  try {
-    if (authority) accessSync(authority, constants.R_OK)
-  } catch (error) {
-    return `must name a readable file as sslrootcert: ${(error as Error).message}`
-  }
-  return undefined
 }
 
 /** Throws ConfigError for a page that redirects to itself: the root, or an unknown short link. */

@@ -25,6 +25,7 @@ export const REFUSALS = {
   code_in_use: detailed(409, (code) => `Code already in use: ${code}`),
   path_taken: detailed(409, (path) => `Path already in use: ${shorten(path)}`),
   alias_not_allowed: fixed(403, 'Only owners of the service can add aliases'),
+  destinations_not_allowed: fixed(403, 'Only owners of the service can add destinations'),
   invalid_utf8: fixed(400, 'Invalid JSON: the request body is not valid UTF-8'),
   body_too_large: detailed(413, (limit) => `Request body too large: at most ${limit}`),
   unsupported_media_type: detailed(

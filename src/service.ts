@@ -38,6 +38,7 @@ import { AliasRules } from './links/aliases.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/deletion.ts'
 import { DestinationReads, HitLimits } from './links/destination.ts'
+import { DestinationPolicy } from './links/destination-policy.ts'
 import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
@@ -215,6 +216,8 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
       cacheMax: config.linkCacheMax,
       trustedProxies: config.trustedProxies,
       notFoundUrl: config.notFoundUrl,
+      countryHeader: config.countryHeader,
+      hasCountryFile: config.countryFile !== undefined,
       brand: brandOf(config),
       logsRequests: config.logRequests === 'all',
       versions: versions.memory,
@@ -359,6 +362,7 @@ function openLinks(
     properties: data.properties,
     aliases: data.aliases,
     aliasRules: new AliasRules({ ...config, accounts }),
+    destinationPolicy: new DestinationPolicy({ ...config, accounts }),
     hitLimits,
     destinations: new DestinationReads(db, blocklist),
     codes,

@@ -3,7 +3,7 @@ import { DATABASE_VERSION, versionOf } from '../db/migrate.ts'
 import { isTooOld, tooOld } from '../db/unreleased.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
-import { STORED_BYTES } from '../links/property-table.ts'
+import { storedBytes } from '../links/property-table.ts'
 import { urlKey } from '../links/url.ts'
 
 /** The result of one check. `advice` is what to do about a problem. */
@@ -22,14 +22,17 @@ export const problem = (check: string, says: string, advice: string): Finding =>
 
 export const RESTORE_ADVICE = `Stop the service. ${RUN_RESTORE}`
 
-/** A rule for stored rows. `sql` counts the rows that break it, in one statement: one snapshot. */
+/**
+ * A rule for stored rows. `sql` counts the rows that break it, in one statement: one snapshot.
+ * `hasColumn`: of `links`.
+ */
 interface Invariant {
   check: string
   /** Printed if no row breaks it. */
   okMessage: string
   /** Printed after the number of rows that break it. */
   problem: string
-  sql: string
+  sql: string | ((hasColumn: (name: string) => boolean) => string)
 }
 
 const INVARIANTS: readonly Invariant[] = [
@@ -72,10 +75,11 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'stored bytes',
-    okMessage: "every account's byte count is that of its URLs, titles, notes, tags and aliases",
-    problem: 'accounts whose byte count is not that of their URLs, titles, notes, tags and aliases',
-    sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
-            SELECT coalesce(sum(${STORED_BYTES}), 0) FROM links WHERE account_id = accounts.id)`,
+    okMessage: "every account's byte count is that of its URLs, properties and aliases",
+    problem: 'accounts whose byte count is not that of their URLs, properties and aliases',
+    sql: (hasColumn) => `SELECT count(*) AS n FROM accounts WHERE url_bytes <>
+      (SELECT coalesce(sum(${storedBytes(hasColumn)}), 0) FROM links
+       WHERE account_id = accounts.id)`,
   },
   {
     check: 'aliases',
@@ -218,7 +222,7 @@ function matches(url: string, key: Uint8Array): boolean {
 function checkInvariant(db: Database, invariant: Invariant): Finding {
   const { check, sql } = invariant
   try {
-    const n = count(db, sql)
+    const n = count(db, typeof sql === 'string' ? sql : sql((name) => hasColumn(db, name)))
     return n === 0
       ? ok(check, invariant.okMessage)
       : problem(check, `${n} ${invariant.problem}`, RESTORE_ADVICE)
@@ -226,6 +230,9 @@ function checkInvariant(db: Database, invariant: Invariant): Finding {
     return problem(check, messageOf(error), RESTORE_ADVICE)
   }
 }
+
+const hasColumn = (db: Database, name: string): boolean =>
+  db.query(`SELECT 1 FROM pragma_table_info('links') WHERE name = ?`).get(name) !== null
 
 function count(db: Database, sql: string): number {
   return db.query<{ n: number }, []>(sql).get()?.n ?? 0

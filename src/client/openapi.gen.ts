@@ -1,6 +1,51 @@
 /** Written by `npm run client:types` from the OpenAPI document. */
 
 export interface Schemas {
+  RuledDestination: {
+    when: {
+      os?: ("android" | "ios" | "windows" | "macos" | "linux" | "chromeos")[];
+      device?: ("phone" | "tablet" | "desktop")[];
+      /**
+       * @description Preferred languages of the visitor. `de` includes `de-CH`.
+       * @example [
+       *   "de",
+       *   "pt-BR"
+       * ]
+       */
+      language?: string[];
+      /**
+       * @description Codes of ISO 3166-1. Needs COUNTRY_FILE or COUNTRY_HEADER.
+       * @example [
+       *   "DE"
+       * ]
+       */
+      country?: string[];
+      /** @description The value of each parameter; true: it is present. */
+      query?: {
+        [key: string]: unknown;
+      };
+      /** @example 2026-03-01T12:00:00.000Z */
+      from?: string;
+      /** @example 2026-03-01T12:00:00.000Z */
+      until?: string;
+      days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+      /**
+       * @description The end is exclusive. Hours after midnight belong to the day before.
+       * @example 18:00-02:00
+       */
+      hours?: string;
+      /**
+       * @description IANA name. With `days` or `hours` only.
+       * @example Europe/Berlin
+       */
+      zone?: string;
+    };
+    /**
+     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+     * @example https://example.com/spring?from=poster
+     */
+    url: string;
+  };
   ShortenedLink: {
     /** @example SPRING26 */
     code: string;
@@ -100,6 +145,7 @@ export interface Schemas {
     expired_url: string | null;
     forward_query: boolean;
     no_index: boolean;
+    destinations: Schemas["RuledDestination"][];
     /** @example 2026-03-01T12:00:00.000Z */
     delete_at: string | null;
     /** @description The address that people see: with the displayed alias, else with the code. */
@@ -141,6 +187,8 @@ export interface Schemas {
     forward_query?: boolean | null;
     /** @description Redirects have the header `X-Robots-Tag: noindex`. */
     no_index?: boolean | null;
+    /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
+    destinations?: Schemas["RuledDestination"][] | null;
     /**
      * @description All further paths of the link, in exact case and without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
      * @example [
@@ -198,6 +246,8 @@ export interface Schemas {
     forward_query?: boolean | null;
     /** @description Redirects have the header `X-Robots-Tag: noindex`. */
     no_index?: boolean | null;
+    /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
+    destinations?: Schemas["RuledDestination"][] | null;
   };
   ImportResult: {
     count: number;

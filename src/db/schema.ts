@@ -35,7 +35,7 @@ export const accounts = sqliteTable(
     disabledAt: integer('disabled_at'),
     /** Since when the account is being deleted, one batch of links at a time. */
     deletedAt: integer('deleted_at'),
-    /** UTF-8 bytes of the URLs, titles, notes and tags that the account stores. */
+    /** UTF-8 bytes of the URLs, properties and aliases that the account stores. */
     urlBytes: integer('url_bytes').notNull().default(0),
     /** Since when visitors of its links get 410. */
     linksDisabledAt: integer('links_disabled_at'),
@@ -105,6 +105,8 @@ export const links = sqliteTable(
     forwardQuery: integer('forward_query').notNull().default(0),
     deleteAt: integer('delete_at'),
     noIndex: integer('no_index').notNull().default(0),
+    /** A JSON array of `RuledDestination`; null without any. */
+    destinations: text(),
   },
   (table) => [
     uniqueIndex('links_code').on(table.code),

@@ -3,7 +3,8 @@ import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX } from '../links/aliases.ts'
 import type { ParsedUrl } from '../links/link.ts'
 import type { PropertiesChange } from '../links/property-table.ts'
-import { AliasPath, BAD_ALIASES, PropertiesBody, timeBody } from '../links/schema.ts'
+import { AliasPath, BAD_ALIASES, PropertiesBody } from '../links/schema.ts'
+import { timeBody } from '../links/time-body.ts'
 import { Url } from '../links/url.ts'
 import { type Outcome, type RowResult, refused } from './outcomes.ts'
 
@@ -51,12 +52,15 @@ export interface ImportRow {
   createdAt: number | null
   hits: number
   properties: PropertiesChange
+  /** What was left out of the row. */
+  note?: string
 }
 
 /** About as many characters as the line of a row has. */
 export function charactersOf({ url, aliases, aliasesAnyCase, properties }: ImportRow): number {
-  const { title, note, tags = [], expired_url } = properties
-  const texts = [url?.text, title, note, expired_url?.text, ...aliases, ...aliasesAnyCase, ...tags]
+  const { title, note, tags = [], expired_url, destinations = [] } = properties
+  const urls = [url?.text, expired_url?.text, ...destinations.map((one) => JSON.stringify(one))]
+  const texts = [...urls, title, note, ...aliases, ...aliasesAnyCase, ...tags]
   return texts.reduce((sum, text) => sum + (text?.length ?? 0), LINE_CHARACTERS)
 }
 

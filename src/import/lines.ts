@@ -6,6 +6,7 @@ import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import type { AliasRules } from '../links/aliases.ts'
 import type { WriteDeps } from '../links/create.ts'
+import { refusalOfDestinations } from '../links/destination-policy.ts'
 import { authorOf, packSecrets } from '../links/link.ts'
 import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
 import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
@@ -15,7 +16,8 @@ import { charactersOf, type ImportRow, parseLine } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import type { ImportMessage, ImportResult, imports, StoredResult, StoredRow } from './store.ts'
 
-export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'hasher' | 'plans'> {
+export interface ImportDeps
+  extends Pick<WriteDeps, 'blocklist' | 'clock' | 'destinationPolicy' | 'hasher' | 'plans'> {
   aliasRules: AliasRules
   pace: Pace
   data: DataOf<{ imports: typeof imports }>
@@ -63,8 +65,11 @@ export async function importRows(
   rows: readonly (ImportRow | RowResult)[],
   { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
 ): Promise<Imported> {
-  const mayAdd = isOperator || deps.aliasRules.mayAdd(owner.id)
-  const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, mayAdd))
+  const allowed = {
+    aliases: isOperator || deps.aliasRules.mayAdd(owner.id),
+    destinations: isOperator || deps.destinationPolicy.mayAdd(owner.id),
+  }
+  const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
   const good = checked.filter(isRow)
   const send = dryRun ? planner(deps, before) : importer(deps, owner)
@@ -154,9 +159,9 @@ async function write({ data, pace }: ImportDeps, message: ImportMessage): Promis
 
 /** The row if it may be stored, or else its result. */
 function checkRow(
-  { aliasRules, blocklist }: ImportDeps,
+  { aliasRules, blocklist, destinationPolicy }: ImportDeps,
   row: ImportRow | RowResult,
-  mayAdd: boolean,
+  allowed: { aliases: boolean; destinations: boolean },
 ): ImportRow | RowResult {
   if ('outcome' in row) return row
   const { url, properties } = row
@@ -168,16 +173,31 @@ function checkRow(
       `Paths such as /${reserved} are reserved for the service itself`,
     )
   }
-  if (paths.length > 0 && !mayAdd) {
+  if (paths.length > 0 && !allowed.aliases) {
     return refused('not_allowed', REFUSALS.alias_not_allowed.message())
   }
   for (const one of [url, properties.expired_url]) {
     const refusal = one && blocklist.refusalOf(one)
     if (refusal) return refused('blocked', refusal.message)
   }
-  const { starts_at = null, expires_at = null } = properties
-  return startsAfterExpiry({ starts_at, expires_at }) ? refused('bad_row', BAD_TIMES) : row
+  const { starts_at = null, expires_at = null, destinations = [] } = properties
+  const blocked = refusalOfDestinations(blocklist, destinations)
+  if (blocked) return refused('blocked', blocked.message)
+  if (startsAfterExpiry({ starts_at, expires_at })) return refused('bad_row', BAD_TIMES)
+  if (destinations.length > 0 && !allowed.destinations) {
+    const kept = { ...properties, destinations: undefined }
+    return {
+      ...row,
+      properties: kept,
+      note: `Its destinations by rule were left out. ${NOT_ALLOWED}`,
+    }
+  }
+  const byCountry = destinations.some(({ when }) => when.country)
+  return byCountry && !destinationPolicy.hasCountries ? { ...row, note: NO_COUNTRIES } : row
 }
+
+const NOT_ALLOWED = REFUSALS.destinations_not_allowed.message()
+const NO_COUNTRIES = 'Destinations by country match nobody without COUNTRY_FILE or COUNTRY_HEADER'
 
 function propertiesOf({ properties: { expired_url: expired, ...rest } }: ImportRow) {
   const set = Object.entries(rest).filter(([, value]) => value !== undefined)
@@ -241,8 +261,9 @@ function rowResult(
   }
 }
 
-function notesOf({ createdAt }: ImportRow, taken: readonly string[], now: number): string {
+function notesOf({ createdAt, note }: ImportRow, taken: readonly string[], now: number): string {
   const notes = taken.map((path) => `The alias ${path} is in use and was left out`)
+  if (note !== undefined) notes.push(note)
   const isDated = createdAt === null || (createdAt > 0 && createdAt <= now)
   if (!isDated) notes.push('The date of creation is not plausible: the time of the import is used')
   return notes.join('. ')

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -62,4 +62,31 @@ export function isLogoFile(path: string): boolean {
 export function isAddressRange(text: string): boolean {
   if (!isIP(text.replace(/\/.*/, ''))) return false
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
+}
+
+/** Values of `sslmode` that Bun's client knows. */
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/** Why the client of PostgreSQL would not accept the URL. Without the URL, which has a password. */
+export function findClusterUrlProblem(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length <= 1) {
+    return 'must be postgres://user:password@host:port/database, with the signs @ / # ? % encoded'
+  }
+  try {
+    decodeURIComponent(text)
+  } catch {
+    return 'must have each % of its user and password encoded as %25'
+  }
+  const mode = url.searchParams.get('sslmode')
+  if (mode && !SSL_MODES.includes(mode)) {
+    return `must have one of these as sslmode: ${SSL_MODES.join(', ')}`
+  }
+  const authority = url.searchParams.get('sslrootcert')
+  try {
+    if (authority) accessSync(authority, constants.R_OK)
+  } catch (error) {
+    return `must name a readable file as sslrootcert: ${(error as Error).message}`
+  }
+  return undefined
 }

@@ -17,6 +17,7 @@ import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import { type AliasRules, patchPaths } from './aliases.ts'
+import { type DestinationPolicy, refusalOfDestinations } from './destination-policy.ts'
 import {
   type CreatedLink,
   type NewLink,
@@ -40,6 +41,7 @@ export interface WriteDeps {
   hasher: SecretHasher
   plans: Readonly<Record<Plan, PlanLimits>>
   clock: Clock
+  destinationPolicy: DestinationPolicy
 }
 
 export interface CreateDeps extends WriteDeps {
@@ -111,12 +113,17 @@ async function createLink(
   { url, fields: { code, aliases = {}, expired_url: expired, ...patch } }: LinkToCreate,
 ): Promise<{ link: CreatedLink; passcode: string }> {
   const { aliasRules, blocklist, clock, hasher, links, plans, random, reads } = deps
+  const { destinations } = patch
   const paths = patchPaths([], aliases).added
   if (paths.length > 0 && !aliasRules.mayAdd(owner.id)) {
     throw new AppError('invalid_value', BAD_ALIAS_OWNER)
   }
   aliasRules.requireAllowed(owner.id, paths)
-  const refusal = (url && blocklist.refusalOf(url)) ?? (expired && blocklist.refusalOf(expired))
+  deps.destinationPolicy.requireAllowed(owner.id, destinations)
+  const refusal =
+    (url && blocklist.refusalOf(url)) ??
+    (expired && blocklist.refusalOf(expired)) ??
+    refusalOfDestinations(blocklist, destinations)
   if (refusal) {
     // A code in use is reported before a blocked URL.
     if (code && reads.findByCode(code)) throw new AppError('code_in_use', code)

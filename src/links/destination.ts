@@ -6,14 +6,23 @@ import { type Destination, DestinationCache, NO_LINK } from '../hot/destination-
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
 import type { Alias, AliasReads } from './aliases.ts'
+import {
+  type CompiledDestination,
+  compileDestinations,
+  type RuledDestination,
+} from './destination-rules.ts'
 import { locationOf, parseKnownUrl, type UrlFilter } from './link.ts'
 import { type LinkProperties, PROPERTIES, type PropertyName } from './property-table.ts'
+
+type Rules = { readonly [Name in PropertyName]?: NonNullable<LinkProperties[Name]> }
 
 /**
  * The properties of a link on which its redirects depend; an absent one is not set. `expired_url`
  * has the form of `Location`, and is absent if its host is blocked.
  */
-export type LinkRules = { readonly [Name in PropertyName]?: NonNullable<LinkProperties[Name]> }
+export interface LinkRules extends Omit<Rules, 'destinations'> {
+  readonly destinations?: readonly CompiledDestination[]
+}
 
 const RULES = PROPERTIES.filter(({ isRule }) => isRule)
 
@@ -26,11 +35,50 @@ const RULES_COLUMN = `CASE WHEN coalesce(${IS_SET}) IS NOT NULL
 /** The rules of `RULES_COLUMN` as the JSON of `LinkRules`. */
 function encodeRules(column: string, blocklist: UrlFilter): string {
   const row = JSON.parse(column) as Record<PropertyName, unknown>
+  const { destinations } = row
   const set = RULES.filter(({ name }) => row[name]).map(({ name, kind }) => {
     if (kind === 'url') return [name, allowedLocation(row[name] as string, blocklist)]
     return [name, kind === 'flag' ? true : row[name]]
   })
-  return JSON.stringify(Object.fromEntries(set))
+  const rules = Object.fromEntries(set)
+  if (!destinations) return JSON.stringify(rules)
+  const stored = JSON.parse(destinations as string) as RuledDestination[]
+  const compiled = compileDestinations(stored, blocklist)
+  return asciiJson({ ...FIRST, ...rules, destinations: compiled })
+}
+
+/** Destinations come first: see `rulesReader`. */
+const FIRST = { destinations: [] }
+const HAS_DESTINATIONS = '{"destinations":'
+
+/** JSON with each character outside of ASCII escaped, as the cache of destinations needs it. */
+const asciiJson = (value: object): string =>
+  JSON.stringify(value).replace(
+    /[^\0-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+/** Texts with destinations that a thread keeps parsed, and their characters. */
+const PARSED_MAX = 512
+const PARSED_CHARACTERS_MAX = 2 * 1024 * 1024
+
+/**
+ * HOT PATH. Reads the text of `encodeRules`. Long ones are parsed once: those with destinations.
+ */
+export function rulesReader(): (text: string) => LinkRules {
+  const parsed = new LRUCache<string, LinkRules>({
+    max: PARSED_MAX,
+    maxSize: PARSED_CHARACTERS_MAX,
+    sizeCalculation: (_, text) => text.length,
+  })
+  return (text) => {
+    if (!text.startsWith(HAS_DESTINATIONS)) return JSON.parse(text) as LinkRules
+    const known = parsed.get(text)
+    if (known) return known
+    const rules = JSON.parse(text) as LinkRules
+    parsed.set(text, rules)
+    return rules
+  }
 }
 
 function allowedLocation(url: string, blocklist: UrlFilter): string | undefined {

@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { type AliasRules, patchPaths } from './aliases.ts'
+import { refusalOfDestinations } from './destination-policy.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import type { PatchLinks } from './property-store.ts'
@@ -65,8 +66,11 @@ export function withDetails(
   }))
 }
 
-export interface PropertiesDeps extends UpdateDeps {
+export interface ChangeDeps extends UpdateDeps {
   properties: PropertyReads
+}
+
+export interface PropertiesDeps extends ChangeDeps {
   aliasRules: AliasRules
   hits: HitCounts
 }
@@ -91,10 +95,11 @@ export function getProperties(deps: PropertiesDeps, owner: Account, code: string
 
 /**
  * Changes properties of at most `CHANGED_MAX` links of one account: all of them or none. Throws
- * `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`.
+ * `code_not_found`, then `destinations_not_allowed`, `url_blocked`, `invalid_value`,
+ * `quota_exceeded`.
  */
 export async function changeProperties(
-  deps: UpdateDeps,
+  deps: ChangeDeps,
   owner: Account,
   codes: readonly string[],
   change: PropertiesChange,
@@ -126,12 +131,22 @@ interface LinksChange extends Pick<PatchLinks, 'ids' | 'aliases'> {
   change: PropertiesChange
 }
 
-function patchLinks(
-  { blocklist, clock, links, plans }: UpdateDeps,
+async function patchLinks(
+  { blocklist, clock, destinationPolicy, links, plans, properties }: ChangeDeps,
   owner: Account,
   { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
 ): Promise<number> {
-  const refusal = expired && blocklist.refusalOf(expired)
+  const { destinations } = patch
+  if (destinations) {
+    const stored = [...properties.readProperties(ids).values()]
+    destinationPolicy.requireAllowed(
+      owner.id,
+      destinations,
+      stored.flatMap((one) => one.destinations),
+    )
+  }
+  const refusal =
+    (expired && blocklist.refusalOf(expired)) ?? refusalOfDestinations(blocklist, destinations)
   if (refusal) throw refusal
   return links.patchLinks({
     ids,

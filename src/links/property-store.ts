@@ -118,9 +118,9 @@ function rowStore(db: Database) {
     save(before: OwnedLink, after: OwnedLink): void {
       setProperties(after.id, after.properties)
       const hasOther = (names: readonly (keyof LinkProperties)[]) =>
-        names.some((name) => String(before.properties[name]) !== String(after.properties[name]))
+        names.some((name) => textOf(before.properties[name]) !== textOf(after.properties[name]))
       if (hasOther(TEXTS)) index.update(after)
-      if (hasOther(STATE)) noteChange(after)
+      if (hasOther(SELECTING)) noteChange(after)
     },
 
     /** The aliases have changed. */
@@ -131,9 +131,11 @@ function rowStore(db: Database) {
   }
 }
 
-const TEXTS = ['title', 'note', 'tags'] as const
-/** What the states depend on by which lists select links. */
-const STATE = ['paused', 'starts_at', 'expires_at', 'max_hits'] as const
+const textOf = (value: unknown): string => JSON.stringify(value)
+
+const TEXTS = ['title', 'note', 'tags', 'destinations'] as const
+/** What lists select links by, beside the columns that the triggers on `links` watch. */
+const SELECTING = ['paused', 'starts_at', 'expires_at', 'max_hits', 'destinations'] as const
 
 const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
   ...link,

@@ -1,4 +1,5 @@
 import { isoTime } from '../lib/clock.ts'
+import type { RuledDestination } from './destination-rules.ts'
 import type { ParsedUrl } from './link.ts'
 
 /**
@@ -94,6 +95,14 @@ const SETTABLE = {
     description: 'Redirects have the header `X-Robots-Tag: noindex`.',
     isRule: true,
   },
+  destinations: {
+    kind: 'destinations',
+    label: 'Destinations by rule',
+    description:
+      'Destinations for some visitors or times: the first whose conditions all hold, else `url`. ' +
+      'At most 20, of 16 KiB as JSON.',
+    isRule: true,
+  },
 } as const satisfies Record<string, Definition>
 
 /** When a scheduled deletion takes effect, which can be undone until then. Not set by requests. */
@@ -109,6 +118,7 @@ interface Values {
   /** Epoch ms. */
   time: number | null
   count: number | null
+  destinations: RuledDestination[]
 }
 export type Kind = keyof Values
 type Cell = string | number | null
@@ -127,6 +137,10 @@ const FORMATS: { readonly [Name in Kind]?: Format<Values[Name]> } = {
   tags: {
     read: (cell) => (cell === null ? [] : (JSON.parse(cell as string) as string[])),
     write: (tags) => (tags.length === 0 ? null : JSON.stringify(tags)),
+  },
+  destinations: {
+    read: (cell) => (cell === null ? [] : (JSON.parse(cell as string) as RuledDestination[])),
+    write: (list) => (list.length === 0 ? null : JSON.stringify(list)),
   },
 }
 
@@ -167,10 +181,12 @@ export const readProperties = (row: PropertiesRow): LinkProperties =>
 
 /** Values of the columns in the order of `PROPERTY_COLUMNS`. */
 export const cellsOf = (properties: LinkProperties): Cell[] =>
-  PROPERTIES.map(({ name, kind }) => {
-    const format = formatOf(kind)
-    return format ? format.write(properties[name]) : (properties[name] as Cell)
-  })
+  PROPERTIES.map((property) => cellOf(property, properties))
+
+function cellOf({ name, kind }: Property, properties: LinkProperties): Cell {
+  const format = formatOf(kind)
+  return format ? format.write(properties[name]) : (properties[name] as Cell)
+}
 
 export const propertiesView = (properties: LinkProperties): PropertyJson =>
   mapped(({ name, kind }) => {
@@ -189,21 +205,26 @@ export const startsAfterExpiry = ({
 }: Pick<LinkProperties, 'starts_at' | 'expires_at'>): boolean =>
   starts_at !== null && expires_at !== null && starts_at >= expires_at
 
-const TEXTS = PROPERTIES.filter(({ kind }) => kind === 'line' || kind === 'text' || kind === 'url')
+/** Kinds whose cells are texts that count. */
+const TEXT_KINDS: readonly Kind[] = ['line', 'text', 'url', 'destinations']
+const TEXTS = PROPERTIES.filter(({ kind }) => TEXT_KINDS.includes(kind))
 
-/** SQL: UTF-8 bytes of a link's URL and properties. */
-export const OWN_BYTES = [
-  ...['url', ...TEXTS.map(({ name }) => name)].map((name) => `coalesce(octet_length(${name}), 0)`),
-  '(SELECT coalesce(sum(octet_length(value)), 0) FROM json_each(tags))',
-].join(' + ')
+const COUNTED = ['url', ...TEXTS.map(({ name }) => name)]
 
-/** SQL: those bytes and the bytes of its aliases, which count towards the account's quota. */
-export const STORED_BYTES = `${OWN_BYTES} +
-  (SELECT coalesce(sum(octet_length(path)), 0) FROM aliases WHERE link_id = links.id)`
+/**
+ * SQL: UTF-8 bytes of a link's URL, properties and aliases, which count towards the account's
+ * quota. `has`: whether `links` has the column, which an older database may lack.
+ */
+export const storedBytes = (has: (column: string) => boolean = () => true): string =>
+  [
+    ...COUNTED.filter(has).map((name) => `coalesce(octet_length(${name}), 0)`),
+    '(SELECT coalesce(sum(octet_length(value)), 0) FROM json_each(tags))',
+    '(SELECT coalesce(sum(octet_length(path)), 0) FROM aliases WHERE link_id = links.id)',
+  ].join(' + ')
 
 /** The same bytes of the properties. */
 export const bytesOfProperties = (properties: LinkProperties): number =>
-  [...TEXTS.map(({ name }) => properties[name] as string | null), ...properties.tags].reduce(
+  [...TEXTS.map((text) => cellOf(text, properties) as string | null), ...properties.tags].reduce(
     (sum, text) => sum + Buffer.byteLength(text ?? ''),
     0,
   )

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import { parseIsoTime } from '../lib/clock.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX, canonicalPath, findPathProblem } from './aliases.ts'
+import { DestinationModel, destinationsBody } from './destination-schema.ts'
 import { PASSCODE_LENGTH } from './link.ts'
 import {
   type Kind,
@@ -17,6 +17,7 @@ import {
   TAG_MAX,
   TAGS_MAX,
 } from './property-table.ts'
+import { timeBody } from './time-body.ts'
 import { badStart, Url, urlModel } from './url.ts'
 
 /**
@@ -243,23 +244,6 @@ export const Tag = z
   .refine((text) => text.isWellFormed() && !/[,\p{Cc}]/u.test(text), BAD_TAG)
   .meta({ maxLength: TAG_MAX, example: 'spring' })
 
-const TIME_PATTERN = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
-
-/** A time in a request, as epoch milliseconds. */
-export function timeBody(name: string) {
-  const message = `Invalid ${name}: must be a time such as 2026-03-01T12:00:00.000Z`
-  return z
-    .string(message)
-    .regex(TIME_PATTERN, message)
-    .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
-    .transform((text, context): number => {
-      const time = parseIsoTime(text)
-      if (time !== undefined) return time
-      context.addIssue({ code: 'custom', message })
-      return z.NEVER
-    })
-}
-
 /** A text property. `refused`: characters that it cannot contain. */
 const textBody = (
   { name, description, max = 0 }: SettableProperty,
@@ -305,6 +289,7 @@ const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodTy
     return z.int(message).min(1, message).max(MAX_HITS_MAX, message).meta({ description }).nullish()
   },
   url: ({ name }) => urlModel(badStart(name), name).nullish(),
+  destinations: ({ description }) => destinationsBody(description),
 }
 
 type Bodies = { [Name in SettableName]: z.ZodType<PropertiesChange[Name]> }
@@ -378,6 +363,7 @@ const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   flag: z.boolean(),
   time: TimeField.nullable(),
   count: CountField.nullable(),
+  destinations: z.array(DestinationModel),
 }
 
 type Views = { [Name in PropertyName]: z.ZodType<PropertyJson[Name]> }

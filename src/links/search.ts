@@ -6,10 +6,10 @@ import type { Link } from './link.ts'
 import { urlForms } from './url-forms.ts'
 
 /**
- * Substring search over code and URL, and in the dashboard also title, tags, note and aliases, in
- * two steps: a trigram index of them all names candidates, and each candidate's row is compared
- * with the whole text in the fields of the search. Links after `search_progress.indexed_to` are not
- * in the index yet: their rows are all compared.
+ * Substring search over code and URL, and in the dashboard also title, tags, note, destinations by
+ * rule and aliases, in two steps: a trigram index of them all names candidates, and each
+ * candidate's row is compared with the whole text in the fields of the search. Links after
+ * `search_progress.indexed_to` are not in the index yet: their rows are all compared.
  */
 
 const ASCII = /^[\0-\x7f]*$/
@@ -42,11 +42,12 @@ const LONG = '   '
 const TRIGRAMS_MAX = 4
 
 const ALIASES_OF_LINK = 'FROM aliases WHERE link_id = links.id'
-const HAS_TEXT = `(coalesce(title, tags, note) IS NOT NULL
+const HAS_TEXT = `(coalesce(title, tags, note, destinations) IS NOT NULL
   OR EXISTS (SELECT 1 ${ALIASES_OF_LINK}))`
 /** The searched properties and aliases of a link as one text; null if it has none. */
 export const PROPERTY_TEXT = `CASE WHEN ${HAS_TEXT} THEN concat_ws(' ', title,
   (SELECT group_concat(value, ' ') FROM json_each(tags)), note,
+  (SELECT group_concat(value ->> 'url', ' ') FROM json_each(destinations)),
   (SELECT group_concat('/' || path, ' ') ${ALIASES_OF_LINK})) END`
 
 /** The same for texts with spaces: each run of them is one space. */

@@ -32,7 +32,7 @@ import {
   bytesOfProperties,
   NO_PROPERTIES,
   type PropertiesPatch,
-  STORED_BYTES,
+  storedBytes,
 } from './property-table.ts'
 import { publicPageRemover } from './public-pages.ts'
 import { accountCounts, exceededQuota, type QuotaName } from './quota.ts'
@@ -247,7 +247,7 @@ function deletion(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
   const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
-    `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${STORED_BYTES} AS urlBytes`,
+    `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${storedBytes()} AS urlBytes`,
   )
   const aliases = aliasRows(db)
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')

@@ -9,6 +9,8 @@ import type { Log } from '../lib/log.ts'
 import type { AliasReads } from '../links/aliases.ts'
 import type { DestinationReads, HitLimits } from '../links/destination.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
+import { LazyCountries } from '../visits/country.ts'
+import { DestinationChooser } from './choose-destination.ts'
 import { type AliasedLink, follower } from './follow.ts'
 import { withoutSigns } from './following-signs.ts'
 import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
@@ -19,6 +21,8 @@ interface ControlDeps extends GuardDeps, ResponseDeps {
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
   visits: VisitRecorder | undefined
+  countryFile: string | undefined
+  countryHeader: string | undefined
   log: Log
   counters: Pick<RedirectCounters, 'add'>
 }
@@ -29,6 +33,9 @@ interface ControlDeps extends GuardDeps, ResponseDeps {
  */
 export function controlFollower(deps: ControlDeps): (text: string, request: Request) => Answer {
   const { destinations, aliases, limiter, address, counters } = deps
+  const { clock, countryFile, countryHeader } = deps
+  const countries = countryFile === undefined ? undefined : new LazyCountries(countryFile)
+  const chooser = new DestinationChooser({ clock, countries, countryHeader })
   const answers = new Answers(deps)
   const findAlias = (path: string): AliasedLink | null => {
     const alias = aliases.findByPath(path)
@@ -36,7 +43,7 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
     return link ? { code: alias.code, link } : null
   }
   const findByCode = (code: Code) => destinations.findByCode(code) ?? null
-  const follow = follower({ ...deps, findByCode, findAlias, holdsBack })
+  const follow = follower({ ...deps, findByCode, findAlias, holdsBack, chooser })
   const isLink = (path: string): boolean => {
     const code = toCode(path)
     return (code !== undefined && findByCode(code) !== null) || findAlias(path) !== null

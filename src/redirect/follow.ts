@@ -7,7 +7,8 @@ import type { RequestHeaders } from '../http/context.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
-import type { HitLimits, LinkRules } from '../links/destination.ts'
+import { type HitLimits, type LinkRules, rulesReader } from '../links/destination.ts'
+import type { DestinationChooser } from './choose-destination.ts'
 import { withQuery } from './forwarded-query.ts'
 import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
 import type { OffReason } from './visitor-page.ts'
@@ -26,6 +27,7 @@ interface FollowDeps extends ResponseDeps {
   visits: Pick<VisitRecorder, 'record'> | undefined
   limiter: Pick<RateLimiter, 'take'>
   clock: Clock
+  chooser: DestinationChooser
   counters: Pick<RedirectCounters, 'add'>
 }
 
@@ -61,12 +63,14 @@ const NO_RULES: LinkRules = {}
 /**
  * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, no exceptions, no needless object:
  * bench/load/redirect.ts and rules.ts guard its cost. A redirect thread leaves texts that are
- * neither a code nor an alias, and links with `max_hits`, to the control thread.
+ * neither a code nor an alias, and links with `max_hits` or rules by country that need the file of
+ * countries, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
-  const { findByCode, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock, counters } =
-    deps
+  const { findByCode, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock } = deps
+  const { chooser, counters } = deps
   const answers = new Answers(deps)
+  const readRules = rulesReader()
 
   return (request, client, account) => {
     const named = toCode(request.text)
@@ -76,9 +80,10 @@ export function follower(deps: FollowDeps): Follow {
     const link = alias ? alias.link : direct
     const isUncertain = link === undefined || alias === undefined || code === undefined
     if (!hitLimits && isUncertain) return undefined
-    const rules = link?.rules ? (JSON.parse(link.rules) as LinkRules) : NO_RULES
+    const rules = link?.rules ? readRules(link.rules) : NO_RULES
     const isLimited = code !== undefined && link && rules.max_hits !== undefined
-    if (!hitLimits && isLimited) return undefined
+    const isLeft = rules !== NO_RULES && (isLimited || chooser.isLeft(rules, client))
+    if (!hitLimits && isLeft) return undefined
     const hits = isLimited ? (hitLimits as HitLimits).hitsOf(code, link.id) : 0
     const state = rules === NO_RULES ? 'active' : stateOf(rules, clock(), hits)
     // A link that is off is charged like an unknown code: the headers must not tell them apart.
@@ -112,7 +117,9 @@ export function follower(deps: FollowDeps): Follow {
       journal.append(link.id)
       visits?.record(link.id, client, request)
     }
-    const target = rules.forward_query ? withQuery(location, request.query) : location
+    if (rules === NO_RULES) return answers.redirect(location, budget, rules, code)
+    const chosen = chooser.find(rules, request, client) ?? location
+    const target = rules.forward_query ? withQuery(chosen, request.query) : chosen
     return answers.redirect(target, budget, rules, code)
   }
 }

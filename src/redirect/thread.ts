@@ -17,6 +17,7 @@ import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { type Alias, AliasReads } from '../links/aliases.ts'
 import { DestinationReads, LinkCache } from '../links/destination.ts'
 import { CodeFilter } from '../links/known-codes.ts'
+import { DestinationChooser } from './choose-destination.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
@@ -45,6 +46,8 @@ export interface CommonSettings {
   cacheMax: number
   trustedProxies: readonly string[]
   notFoundUrl: string | undefined
+  countryHeader: string | undefined
+  hasCountryFile: boolean
   brand: Brand
   logsRequests: boolean
   /** Shared memory of `CodeVersions`. */
@@ -181,6 +184,7 @@ export class RedirectThread {
 
   #follower(): ConnectionContext['follow'] {
     const { notFoundUrl, brand, limiter, journal, visits, thread } = this.#settings
+    const { countryHeader, hasCountryFile } = this.#settings
     const counters = this.#counters
     const follow = follower({
       ...this.#finder(),
@@ -188,6 +192,12 @@ export class RedirectThread {
       visits: visits && new VisitRecorder(visits.ring, visits.headers),
       limiter: new RateLimiter(limiter, { ...this.#clocks, thread }),
       clock: this.#clocks.clock,
+      chooser: new DestinationChooser({
+        clock: this.#clocks.clock,
+        countries: undefined,
+        countryHeader,
+        isFileElsewhere: hasCountryFile,
+      }),
       counters,
       notFoundUrl,
       brand,

@@ -130,7 +130,7 @@ const isLanguage = (tag: string): tag is Language => Object.hasOwn(TEXTS, tag)
 const ENTRIES_MAX = 32
 
 /** The entries of a header and their weights from 0 to 1 (RFC 9110, section 12.4.2). */
-function weightsOf(header: string): Map<string, number> {
+export function weightsOf(header: string): Map<string, number> {
   const weights = new Map<string, number>()
   for (const entry of header.toLowerCase().split(',', ENTRIES_MAX)) {
     const [name = '', ...parameters] = entry.split(';').map((part) => part.trim())

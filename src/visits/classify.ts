@@ -1,8 +1,7 @@
-import type { Client } from '../hot/client-address.ts'
 import type { RecordedVisit } from '../hot/visit-ring.ts'
 import { agentClassifier } from './agents.ts'
 import { isPrefetch } from './bots.ts'
-import type { Countries } from './country.ts'
+import { type CountrySettings, countryFinder } from './country-header.ts'
 import { DIRECT, UNKNOWN_COUNTRY, type VisitKey, visitKey } from './values.ts'
 
 /** The headers that are read, besides that of `COUNTRY_HEADER`. */
@@ -14,25 +13,20 @@ export const visitHeaders = (countryHeader: string | undefined): string[] => [
   ...(countryHeader === undefined ? [] : [countryHeader.toLowerCase()]),
 ]
 
-interface ClassifierOptions {
-  /** Undefined without a file of countries. */
-  countries: Pick<Countries, 'findByClient'> | undefined
-  countryHeader: string | undefined
-}
-
 /** Parameters of a short link that name its source, the most specific first. */
 const SOURCES = ['utm_source', 'source', 'ref']
 const SOURCE_BYTES_MAX = 64
 const HOST_MAX = 64
-const COUNTRY = /^[A-Z]{2}$/
 
 /**
  * Returns the values of a redirect: those of a person, or that of a bot. Undefined for a visitor
  * who asks not to be tracked (`DNT: 1`, `Sec-GPC: 1`).
  */
-export function visitClassifier({ countries, countryHeader }: ClassifierOptions) {
+export function visitClassifier(settings: CountrySettings) {
   const agentKeys = agentClassifier()
+  const { countries, countryHeader } = settings
   const hasCountries = countries !== undefined || countryHeader !== undefined
+  const findCountry = countryFinder(settings)
 
   return ({ client, query, headers }: RecordedVisit): readonly VisitKey[] | undefined => {
     if (headers.get('dnt') === '1' || headers.get('sec-gpc') === '1') return undefined
@@ -41,18 +35,10 @@ export function visitClassifier({ countries, countryHeader }: ClassifierOptions)
     if (isPrefetch((name) => headers.get(name))) return [visitKey('bot', 'prefetch')]
     const referrer = sourceIn(query) ?? hostOf(headers.get('referer')) ?? DIRECT
     const keys = [visitKey('referrer', referrer), ...agent]
-    if (hasCountries) keys.push(visitKey('country', countryOf(client, headers)))
-    return keys
-  }
-
-  function countryOf(client: Client, headers: RecordedVisit['headers']): string {
-    // Anybody can send the header; only a trusted proxy replaces it.
-    if (countryHeader !== undefined && client.isForwarded) {
-      const country = headers.get(countryHeader.toLowerCase())?.toUpperCase() ?? ''
-      // Cloudflare sends XX for an unknown country, and T1 for Tor.
-      return COUNTRY.test(country) && country !== 'XX' ? country : UNKNOWN_COUNTRY
+    if (hasCountries) {
+      keys.push(visitKey('country', findCountry(client, headers) ?? UNKNOWN_COUNTRY))
     }
-    return countries?.findByClient(client) ?? UNKNOWN_COUNTRY
+    return keys
   }
 }
 

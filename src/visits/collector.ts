@@ -1,7 +1,7 @@
 import { type RecordedVisit, RING_SLOTS, SHIFT_MAX, VisitReader } from '../hot/visit-ring.ts'
 import { type Clock, clocksIn, DAY, SECOND } from '../lib/clock.ts'
 import { visitClassifier, visitHeaders } from './classify.ts'
-import { Countries } from './country.ts'
+import { COUNTRY_CHECK_MS, Countries } from './country.ts'
 import { emptySums, encodeSums, keyLimit, type VisitSums } from './parts.ts'
 import { SourceLimit } from './source-limit.ts'
 import type { VisitBatch } from './store.ts'
@@ -45,7 +45,6 @@ const LINKS_PER_BATCH = 250
 const SCALE_MAX = 64
 /** Visits between two garbage collections. Without them, strings take 30 MiB more memory. */
 const VISITS_PER_COLLECTION = 16_384
-const COUNTRY_CHECK_MS = 60 * SECOND
 
 interface CollectedLink {
   sums: VisitSums

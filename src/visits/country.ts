@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import ipaddr from 'ipaddr.js'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 import { type ClientKey, clientIp, isIpv4 } from '../hot/client-address.ts'
+import { SECOND } from '../lib/clock.ts'
 import { messageOf } from '../lib/thread.ts'
 
 const FILE_BYTES_MAX = 256 * 1024 * 1024
@@ -49,6 +50,29 @@ export class Countries {
     } catch (error) {
       this.problem = `COUNTRY_FILE ${this.#file} cannot be used: ${messageOf(error)}`
     }
+  }
+}
+
+/** Time between two checks whether the file has changed. */
+export const COUNTRY_CHECK_MS = 60 * SECOND
+
+/** Countries that are read with the first look-up, because most services need none. */
+export class LazyCountries {
+  readonly #file: string
+  #countries: Countries | undefined
+  #checkedAt = 0
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  findByClient(client: ClientKey): string | undefined {
+    const now = performance.now()
+    const isDue = now - this.#checkedAt > COUNTRY_CHECK_MS
+    if (this.#countries && isDue) this.#countries.refresh()
+    this.#countries ??= new Countries(this.#file)
+    if (isDue) this.#checkedAt = now
+    return this.#countries.findByClient(client)
   }
 }
 

@@ -27,6 +27,7 @@ const PLAIN = {
   expires_at: null,
   max_hits: null,
   expired_url: null,
+  destinations: [],
   forward_query: false,
   no_index: false,
   delete_at: null,
@@ -54,6 +55,7 @@ test('each property can be set, kept and cleared', async () => {
     expires_at: '2026-05-01T00:00:00.5Z',
     max_hits: 1_000_000_000,
     expired_url: 'https://example.com/over',
+    destinations: [{ when: { os: ['ios'] }, url: 'https://example.com/ios' }],
     forward_query: true,
     no_index: true,
   }
@@ -80,7 +82,7 @@ const TAGS = 'Invalid tags: must be a list of at most 20'
 const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
 const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, aliases, display_alias.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, destinations, aliases, display_alias.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], 'Invalid properties: must be a JSON object'],

@@ -89,6 +89,7 @@ const FIELDS: Record<string, string[]> = {
 
 const SETTABLE = [
   'aliases',
+  'destinations',
   'display_alias',
   'expired_url',
   'expires_at',

@@ -22,14 +22,18 @@ export class Visitor {
   /** Sends fields with the token of the page's form, as a browser would send them. */
   async post(
     path: string,
-    fields: Record<string, string>,
+    fields: Record<string, string | readonly string[]>,
     { from = path, headers = {} }: { from?: string; headers?: Record<string, string> } = {},
   ): Promise<Seen> {
     const csrf = fields.csrf ?? (await this.get(from)).csrf
+    const body = new URLSearchParams()
+    for (const [name, value] of Object.entries({ ...fields, csrf })) {
+      for (const one of [value].flat()) body.append(name, one)
+    }
     return this.#send(path, {
       method: 'POST',
       headers: { 'sec-fetch-site': 'same-origin', ...headers },
-      body: new URLSearchParams({ ...fields, csrf }),
+      body,
     })
   }
 

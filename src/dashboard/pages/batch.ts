@@ -216,12 +216,15 @@ const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[])
       const view = propertiesView(link.properties)
       const properties = PROPERTY_NAMES.map((name) => {
         const value = view[name]
+        if (name === 'destinations') return jsonCell(view.destinations)
         if (Array.isArray(value)) return value.join(', ')
         return typeof value === 'boolean' ? String(value) : value
       })
       return csvLine([...CELLS.map((cellOf) => cellOf(link, addresses)), ...properties])
     })
     .join('')
+
+const jsonCell = (list: readonly object[]) => (list.length === 0 ? '' : JSON.stringify(list))
 
 async function* csvOf(
   deps: DashboardDeps,

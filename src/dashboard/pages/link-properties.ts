@@ -29,6 +29,9 @@ import { localText, parseLocal } from '../ui/local-time.ts'
 /** The properties of a link as one form. */
 
 type Name = SettableName
+
+/** Destinations by rule have a form of their own. */
+const FIELDS = SETTABLE_PROPERTIES.filter(({ kind }) => kind !== 'destinations')
 type Texts = Readonly<Record<Name, string>>
 type Errors = Partial<Record<Name, string>>
 
@@ -53,7 +56,7 @@ function readChanges(context: PageContext) {
   const zone = zoneIn(context)
   const body: Partial<Record<Name, unknown>> = {}
   const errors: Errors = {}
-  for (const property of SETTABLE_PROPERTIES.filter(({ name }) => isChanged(form, name))) {
+  for (const property of FIELDS.filter(({ name }) => isChanged(form, name))) {
     const { name } = property
     const value = fieldValue(property, form.text(name), zone)
     const problem = PropertiesBody.safeParse({ [name]: value }).error?.issues[0]?.message
@@ -135,7 +138,7 @@ export async function propertiesForm(
   done: Html | false,
 ): Promise<Html> {
   const { deps, user, form, refusal } = context
-  const isRefused = refusal && SETTABLE_PROPERTIES.some(({ name }) => form.has(name))
+  const isRefused = refusal && FIELDS.some(({ name }) => form.has(name))
   const zone = zoneIn(context)
   const stored = storedTexts(properties, zone)
   const errors: Errors = refusal instanceof FormRefusal ? refusal.errors : {}
@@ -146,7 +149,7 @@ export async function propertiesForm(
     return sentText(form, property) ?? (errors[name] ? '' : stored[name])
   })
   const action = `${linkPath(link.code)}/properties`
-  const before = SETTABLE_PROPERTIES.map((property) => [
+  const before = FIELDS.map((property) => [
     `was_${property.name}`,
     isRefused ? (sentText(form, property, 'was_') ?? '') : fingerprint(stored[property.name]),
   ])
@@ -172,7 +175,7 @@ export async function propertiesForm(
 
 /** The properties that one sets most often, in the form that creates a link. */
 const OF_NEW_LINKS = ['title', 'tags', 'starts_at', 'expires_at', 'max_hits'] as const
-const NEW = SETTABLE_PROPERTIES.filter(({ name }) => OF_NEW_LINKS.some((one) => one === name))
+const NEW = FIELDS.filter(({ name }) => OF_NEW_LINKS.some((one) => one === name))
 
 /** Properties of a new link that are set. Throws `FormRefusal` for bad fields. */
 export function readNewProperties(context: PageContext): PropertiesChange {
@@ -206,7 +209,7 @@ export function newPropertyFields(
 }
 
 const textOfEach = (textOf: (property: SettableProperty) => string): Texts =>
-  Object.fromEntries(SETTABLE_PROPERTIES.map((one) => [one.name, textOf(one)])) as Texts
+  Object.fromEntries(FIELDS.map((one) => [one.name, textOf(one)])) as Texts
 
 const storedTexts = (properties: LinkProperties, zone: string): Texts =>
   textOfEach(({ name, kind }) => {
@@ -217,8 +220,8 @@ const storedTexts = (properties: LinkProperties, zone: string): Texts =>
     return visible(Array.isArray(value) ? value.join(', ') : String(value))
   })
 
-const ABOUT = SETTABLE_PROPERTIES.filter(({ isRule }) => !isRule)
-const RULES = SETTABLE_PROPERTIES.filter(({ isRule }) => isRule)
+const ABOUT = FIELDS.filter(({ isRule }) => !isRule)
+const RULES = FIELDS.filter(({ isRule }) => isRule)
 
 function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Html {
   const options = tags.map((tag) => html`<option value="${tag}"></option>`)
@@ -276,7 +279,7 @@ function textField(texts: Texts, errors: Errors, property: SettableProperty): Ht
     extra: {
       ...(maxlength && { maxlength, spellcheck: type === 'textarea' ? 'true' : 'false' }),
       // htmx focuses it in a part of a page.
-      autofocus: SETTABLE_PROPERTIES.find((one) => errors[one.name])?.name === name,
+      autofocus: FIELDS.find((one) => errors[one.name])?.name === name,
       ...extra,
     },
   })

@@ -1,0 +1,66 @@
+import type { AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import type { RuledDestination } from './destination-rules.ts'
+import { type NewUrlFilter, parseKnownUrl } from './link.ts'
+
+interface PolicyOptions {
+  /**
+   * Who may add destinations. Rules for languages and countries can hide a page from a reviewer
+   * elsewhere.
+   */
+  destinationRules: 'owners' | 'all'
+  /** Undefined: the country of a visitor is not known. */
+  countryFile: string | undefined
+  countryHeader: string | undefined
+  accounts: { findById(id: AccountId): { isOwner: number } | undefined }
+}
+
+const NO_COUNTRIES = 'Invalid destinations: country needs COUNTRY_FILE or COUNTRY_HEADER'
+
+/** Which destinations by rule may be added. */
+export class DestinationPolicy {
+  readonly #options: PolicyOptions
+
+  constructor(options: PolicyOptions) {
+    this.#options = options
+  }
+
+  mayAdd(accountId: AccountId): boolean {
+    const { destinationRules, accounts } = this.#options
+    return destinationRules === 'all' || accounts.findById(accountId)?.isOwner === 1
+  }
+
+  get hasCountries(): boolean {
+    const { countryFile, countryHeader } = this.#options
+    return countryFile !== undefined || countryHeader !== undefined
+  }
+
+  /**
+   * Throws `destinations_not_allowed` or `invalid_value` if the account cannot add one of the list.
+   * `stored`: those that it has already.
+   */
+  requireAllowed(
+    accountId: AccountId,
+    list: readonly RuledDestination[] = [],
+    stored: readonly RuledDestination[] = [],
+  ): void {
+    const known = new Set(stored.map((one) => JSON.stringify(one)))
+    const added = list.filter((one) => !known.has(JSON.stringify(one)))
+    if (added.length > 0 && !this.mayAdd(accountId)) throw new AppError('destinations_not_allowed')
+    if (!this.hasCountries && added.some(({ when }) => when.country)) {
+      throw new AppError('invalid_value', NO_COUNTRIES)
+    }
+  }
+}
+
+/** The error with which the first URL that may be no destination is refused. */
+export function refusalOfDestinations(
+  blocklist: NewUrlFilter,
+  list: readonly RuledDestination[] = [],
+): AppError | undefined {
+  for (const { url } of list) {
+    const refusal = blocklist.refusalOf(parseKnownUrl(url))
+    if (refusal) return refusal
+  }
+  return undefined
+}
