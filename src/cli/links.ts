@@ -10,13 +10,15 @@ import {
   printing,
   printPages,
 } from './administration.ts'
+import { addDestinationsCommand } from './destinations.ts'
 import { CommandError } from './errors.ts'
 import { JSON_LINES, parseReason, parseText } from './options.ts'
 
 const LINK = ['<CODE>', 'of the link; or an alias, or its short URL', parseText] as const
 
 export function addLinkCommands(program: Command): void {
-  const link = program.command('link').description('links that must not redirect')
+  const link = program.command('link').description('links that must not redirect, and their rules')
+  addDestinationsCommand(link as Command)
   link
     .command('disable')
     .description('answer visitors of the code with 410; nobody can claim it')

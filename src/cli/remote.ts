@@ -15,7 +15,7 @@ import { findByAddress, findByTitle } from './find-link.ts'
 import { type Flag, JSON_LINES, parseText } from './options.ts'
 import { findService } from './socket.ts'
 
-const REMOTE =
+export const REMOTE =
   'It calls the service at HOPCODE_URL with the API key HOPCODE_API_KEY. Without HOPCODE_URL, it ' +
   'calls the service that uses DATA_DIR on this machine.'
 
@@ -131,7 +131,7 @@ const listed = ({
 const noLink = (text: string) => `no link has the code, address or title “${text}”`
 
 /** Throws CommandError unless the text names one link. */
-async function codeOf(service: Target, text: string): Promise<string> {
+export async function codeOf(service: Target, text: string): Promise<string> {
   const inAddress = /^(?:.*\/)?([a-z\d]{6,20})\/?(?:[?#].*)?$/i.exec(text.trim())?.[1]
   if (!service.apiKey) {
     if (inAddress !== undefined) return inAddress
@@ -188,7 +188,7 @@ async function saveQr(
   return `Saved ${file}`
 }
 
-function keyHolder({ url, apiKey }: Target): Hopcode {
+export function keyHolder({ url, apiKey }: Target): Hopcode {
   if (!apiKey) throw new CommandError('set HOPCODE_API_KEY to an API key of the service')
   return new Hopcode({ url, apiKey, retriesMax: RETRIES_MAX })
 }

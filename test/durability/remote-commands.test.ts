@@ -52,6 +52,42 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   expect(readFileSync(join(folder.path, 'code.svg'), 'utf8')).toStartWith('<svg')
 })
 
+test('hopcode link destinations prints the destinations of a link, and sets them from a file', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: join(folder.path, 'data'), BASE_URL: 'https://hop.test' }
+  const apiKey = await makeAccount(env)
+  await using service = await Service.start(env)
+  const remote = {
+    HOPCODE_URL: service.url,
+    HOPCODE_API_KEY: apiKey,
+    DATA_DIR: join(folder.path, 'none'),
+  }
+  const created = await command(['shorten', 'example.com/flyer', '--json'], remote)
+  const { code } = JSON.parse(created.out) as { code: string }
+  const destinations = [{ when: { os: ['ios'] }, url: 'https://example.com/ios' }]
+  const file = join(folder.path, 'list.json')
+  const run = async (...more: string[]) => {
+    const done = await command(['link', 'destinations', code, ...more], remote)
+    return { ...done, list: done.code === 0 && JSON.parse(done.out) }
+  }
+  expect(await run()).toMatchObject({ code: 0, list: [] })
+  writeFileSync(file, JSON.stringify(destinations))
+  expect(await run(file)).toMatchObject({ code: 0, list: destinations })
+  for (const [text, error] of [
+    ['', 'must be JSON'],
+    ['{}', 'must be a list'],
+    ['[{"when":{},"url":"https://example.com/"}]', 'destinations[0].when: must have a condition'],
+  ] as const) {
+    writeFileSync(file, text)
+    expect(await run(file)).toMatchObject({ code: 1, err: expect.stringContaining(error) })
+  }
+  expect(await run(join(folder.path, 'none.json'))).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('cannot be read'),
+  })
+  expect(await run()).toMatchObject({ code: 0, list: destinations })
+})
+
 test('hopcode links and qr find a link by code, alias, short URL and title', async () => {
   using folder = temporaryFolder()
   const env = {

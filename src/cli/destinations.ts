@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from '@commander-js/extra-typings'
+import type { LinkChange } from '../client/client.ts'
+import { print } from '../lib/log.ts'
+import { messageOf } from '../lib/thread.ts'
+import { CommandError } from './errors.ts'
+import { parseText } from './options.ts'
+import { codeOf, explained, keyHolder, REMOTE, target } from './remote.ts'
+
+/** `link`: the group of commands. */
+export function addDestinationsCommand(link: Command): void {
+  link
+    .command('destinations')
+    .summary('print the destinations by rule of your link, or set them from a file')
+    .description(
+      'Print the destinations by rule of your link as JSON, or set them from a file with such a ' +
+        `list; an empty list removes them. ${REMOTE}`,
+    )
+    .argument('<LINK>', 'its code, alias, short URL or title', parseText)
+    .argument('[FILE]', 'the list of destinations as JSON; - is standard input', parseText)
+    .action(async (text, file) => {
+      const list = file === undefined ? undefined : parseList(await read(file))
+      const service = await target()
+      const hopcode = keyHolder(service)
+      const code = await codeOf(service, text)
+      const call = list
+        ? hopcode.patchLink(code, { destinations: list as NonNullable<LinkChange['destinations']> })
+        : hopcode.getLink(code)
+      const { destinations } = await explained(service.url, call)
+      print(JSON.stringify(destinations, null, 2))
+    })
+}
+
+async function read(file: string): Promise<string> {
+  try {
+    return file === '-' ? await Bun.stdin.text() : await readFile(file, 'utf8')
+  } catch (error) {
+    throw new CommandError(`${file} cannot be read: ${messageOf(error)}`)
+  }
+}
+
+/** The service validates the elements. An empty text is no list, so that nothing is removed. */
+function parseList(text: string): unknown[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new CommandError('the destinations must be JSON')
+  }
+  if (Array.isArray(value)) return value
+  throw new CommandError('the destinations must be a list, in brackets')
+}
