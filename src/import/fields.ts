@@ -3,6 +3,7 @@ import { decodePath } from '../links/aliases.ts'
 import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
 import { HITS_MAX } from './line.ts'
 import { isObject, type SourceRow } from './source.ts'
+import { destinationsIn, isTargeting } from './targeting.ts'
 
 /**
  * The meaning of a source's values, by their names. One table for all sources: services use the
@@ -80,21 +81,7 @@ const NAMES = {
 type Field = keyof typeof NAMES
 
 /** What Hopcode does not have. */
-const LOST = [
-  'geo',
-  'ios',
-  'android',
-  'apple',
-  'google',
-  'cloaking',
-  'unsafe',
-  'deeplinks',
-  'rewrite',
-  'spliturl',
-  'androidurl',
-  'iphoneurl',
-  'hasredirectrules',
-]
+const LOST = ['cloaking', 'unsafe', 'deeplinks', 'rewrite', 'spliturl', 'hasredirectrules']
 
 /** The earlier name of a field comes first. */
 const FIELD_OF = new Map<string, { field: Field; rank: number }>(
@@ -107,7 +94,10 @@ export const plainName = (name: string): string => name.toLowerCase().replace(/[
 
 /** The value of a column with this name is read. */
 export const isRead = (name: string): boolean =>
-  FIELD_OF.has(plainName(name)) || LOST.includes(plainName(name))
+  FIELD_OF.has(plainName(name)) || isWhole(plainName(name))
+
+/** An object of this name is one value. */
+const isWhole = (plain: string): boolean => LOST.includes(plain) || isTargeting(plain)
 
 /** Whether a row with these names has a destination. */
 export const hasUrl = (names: Iterable<string>): boolean =>
@@ -145,13 +135,13 @@ export interface SourceLink {
 type Values = Partial<Record<Field, unknown>>
 
 export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): SourceLink {
-  const { values, lost } = readValues(raw)
+  const { values, lost, destinations } = readValues(raw)
   const link: SourceLink = {
     line,
     ...addressesOf(values),
     isAnyCase: dialect.isAnyCase === true,
     url: textOf(values.url),
-    fields: {},
+    fields: destinations.length > 0 ? { destinations } : {},
     hits: 0,
     isDisabled: isTrue(values.disabled),
     hasPassword: isTrue(values.isProtected) || isPassword(values.password),
@@ -168,10 +158,11 @@ export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): Sour
   return link
 }
 
-function readValues(raw: SourceRow['values']): { values: Values; lost: string[] } {
+function readValues(raw: SourceRow['values']) {
   const values: Values = {}
   const ranks: Partial<Record<Field, number>> = {}
   const lost: string[] = []
+  const targets: Record<string, unknown> = {}
   const read = (name: string, value: unknown) => {
     if (value === null || value === undefined || value === '') return
     const known = FIELD_OF.get(name)
@@ -180,13 +171,16 @@ function readValues(raw: SourceRow['values']): { values: Values; lost: string[] 
       ranks[known.field] = known.rank
     }
     if (LOST.includes(name) && isTrue(value)) lost.push(name)
+    if (isTargeting(name) && isTrue(value)) targets[name] = value
   }
   for (const [name, value] of Object.entries(raw)) {
     const plain = plainName(name)
-    if (!isObject(value) || LOST.includes(plain)) read(plain, value)
+    if (!isObject(value) || isWhole(plain)) read(plain, value)
     else for (const [inner, one] of Object.entries(value)) read(plain + plainName(inner), one)
   }
-  return { values, lost }
+  const targeting = destinationsIn(targets)
+  const { destinations } = targeting
+  return { values, destinations, lost: [...lost, ...targeting.lost] }
 }
 
 const textOf = (value: unknown): string =>

@@ -108,8 +108,50 @@ test('what Hopcode does not have is listed for each row and as a sum', async () 
     { key: 'b', domain: 'd.test', url: 'https://e.com/2', geo: null, ios: '' },
   ]
   const { rows, summary } = await imported([JSON.stringify(links)])
-  expect(rows.map(({ message }) => message)).toEqual(['Not imported: geo, ios', ''])
+  expect(rows.map(({ message }) => message)).toEqual(['Not imported: ios, geo', ''])
   expect(summary.lost).toEqual({ geo: 1, ios: 1 })
+})
+
+const IOS = { when: { os: ['ios'] }, url: 'https://e.com/ios' }
+const ANDROID = { when: { os: ['android'] }, url: 'https://e.com/android' }
+const TARGETED: [service: string, row: object, destinations: object[], message: string][] = [
+  [
+    'Dub',
+    {
+      key: 'a',
+      domain: 'd.test',
+      geo: { DE: 'https://e.com/de', FR: 'https://e.com/fr', AT: 'https://e.com/de' },
+      ios: IOS.url,
+      android: ANDROID.url,
+    },
+    [
+      IOS,
+      ANDROID,
+      { when: { country: ['DE', 'AT'] }, url: 'https://e.com/de' },
+      { when: { country: ['FR'] }, url: 'https://e.com/fr' },
+    ],
+    '',
+  ],
+  [
+    'Dub with a bad URL and an unknown country',
+    { key: 'a', domain: 'd.test', ios: 'itms:x', android: ANDROID.url, geo: { ZZ: IOS.url } },
+    [ANDROID],
+    'Not imported: ios, geo',
+  ],
+  [
+    'Dub with countries as JSON in a text',
+    { key: 'a', domain: 'd.test', geo: '{"DE":"https://e.com/de"}' },
+    [{ when: { country: ['DE'] }, url: 'https://e.com/de' }],
+    '',
+  ],
+  ['Sink', { id: '1', slug: 'a', apple: IOS.url, google: ANDROID.url }, [IOS, ANDROID], ''],
+  ['Short.io', { path: 'a', iphoneURL: IOS.url, androidURL: ANDROID.url }, [IOS, ANDROID], ''],
+]
+test.each(TARGETED)('targeting of %s is kept', async (service, row, destinations, message) => {
+  const url = service === 'Short.io' ? 'originalURL' : 'url'
+  const { rows, lines } = await imported([JSON.stringify([{ ...row, [url]: 'https://e.com/' }])])
+  expect(lines).toMatchObject([{ url: 'https://e.com/', destinations }])
+  expect(rows.map((one) => one.message)).toEqual([message])
 })
 
 const HOSTILE: [name: string, row: string, outcome: string, message: RegExp][] = [

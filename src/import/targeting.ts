@@ -1,0 +1,59 @@
+import { destinationsBody } from '../links/destination-schema.ts'
+import { isObject } from './source.ts'
+
+/** Destinations of other services for some systems and countries, by the plain names of fields. */
+
+const SYSTEM_OF: Readonly<Record<string, string>> = {
+  ios: 'ios',
+  apple: 'ios',
+  iphoneurl: 'ios',
+  android: 'android',
+  google: 'android',
+  androidurl: 'android',
+}
+const COUNTRIES = 'geo'
+
+export const isTargeting = (name: string): boolean =>
+  Object.hasOwn(SYSTEM_OF, name) || name === COUNTRIES
+
+const Destinations = destinationsBody('')
+
+/** As an import line has them. `lost`: fields with a value that is no destination here. */
+export function destinationsIn(values: Readonly<Record<string, unknown>>): {
+  destinations: object[]
+  lost: string[]
+} {
+  const destinations: object[] = []
+  const lost: string[] = []
+  const add = (name: string, found: object[] | undefined) => {
+    const isValid = found && Destinations.safeParse([...destinations, ...found]).success
+    if (isValid) destinations.push(...found)
+    else lost.push(name)
+  }
+  const names = Object.keys(values)
+  // These services ask for the system first.
+  for (const name of names.filter((one) => one !== COUNTRIES)) {
+    add(name, [{ when: { os: [SYSTEM_OF[name]] }, url: values[name] }])
+  }
+  if (values[COUNTRIES] !== undefined) add(COUNTRIES, byCountry(values[COUNTRIES]))
+  return { destinations, lost }
+}
+
+/** Countries with one URL are one destination. `value`: URLs by country, perhaps as JSON. */
+function byCountry(value: unknown): object[] | undefined {
+  const urls = typeof value === 'string' ? parseObject(value) : value
+  if (!isObject(urls)) return undefined
+  const countries = new Map<unknown, string[]>()
+  for (const [country, url] of Object.entries(urls)) {
+    countries.set(url, [...(countries.get(url) ?? []), country])
+  }
+  return [...countries].map(([url, country]) => ({ when: { country }, url }))
+}
+
+function parseObject(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
