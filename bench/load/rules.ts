@@ -1,4 +1,4 @@
-// What do an expiry and a forwarded query cost, compared with a plain link?
+// What do an expiry, a forwarded query and five destinations cost, compared with a plain link?
 // npm run bench -- rules --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,15 +18,28 @@ import { emptyWorkspace } from '../lib/workspace.ts'
 
 export const rules: Scenario = {
   name: 'rules',
-  question: 'What do an expiry and a forwarded query cost, compared with a plain link?',
+  question: 'What do an expiry, a forwarded query and destinations cost, beside a plain link?',
   run,
 }
 
 const RULES = { expires_at: '2099-01-01T00:00:00Z', forward_query: true }
 const QUERY = '?medium=poster'
+/** All are compared, because none holds. */
+const FIVE = {
+  destinations: [
+    { when: { os: ['ios'] }, url: 'https://example.com/ios' },
+    { when: { os: ['android'], device: ['phone'] }, url: 'https://example.com/android' },
+    { when: { language: ['de', 'fr'] }, url: 'https://example.com/de' },
+    { when: { query: { v: '2' } }, url: 'https://example.com/2' },
+    {
+      when: { hours: '12:00-12:01', days: ['mon'], zone: 'Pacific/Chatham' },
+      url: 'https://example.com/lunch',
+    },
+  ],
+}
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  say('preparing two services and their links')
+  say('preparing three services and their links')
   using workspace = await emptyWorkspace(options)
   const { program, temporaryPath } = workspace
   const contenderOf = async (name: string) => {
@@ -36,8 +49,11 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   }
   const plain = await contenderOf('plain')
   const withRules = await contenderOf('rules')
-  await setRules(withRules)
-  const contenders: Contender[] = [plain, withRules, { ...withRules, name: 'query', query: QUERY }]
+  await setRules(withRules, RULES)
+  const destinations = await contenderOf('destinations')
+  await setRules(destinations, FIVE)
+  const query = { ...withRules, name: 'query', query: QUERY }
+  const contenders: Contender[] = [plain, withRules, query, destinations]
   const plan: Plan<Contender> = {
     variants: contenders,
     measure: (contender) => measureRedirects(contender, options),
@@ -50,20 +66,26 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'CPU per redirect of the same, beside plain links': main(
         ratio('rules', 'plain', 'cpuMicros', atMost(1.2, 1.1)),
       ),
-      'the same with a query, which is merged into that of the destination': ratio(
-        'query',
-        'plain',
-        'cpuMicros',
+      'redirects/s of links with five destinations, beside plain links': main(
+        ratio('destinations', 'plain', 'requestsPerSecond', atLeast(0.8, 0.9)),
       ),
+      'CPU per redirect of the same links': main(
+        ratio('destinations', 'plain', 'cpuMicros', atMost(1.3, 1.2)),
+      ),
+      'an expiry and `forward_query` with a query, which is merged into that of the destination':
+        ratio('query', 'plain', 'cpuMicros'),
     },
     ...redirectFacts(options),
   }
   return await measureVariants(plan, options, say)
 }
 
-async function setRules({ launch, apiKey, links }: Contender & { apiKey: string }): Promise<void> {
+async function setRules(
+  { launch, apiKey, links }: Contender & { apiKey: string },
+  rules: object,
+): Promise<void> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, apiKey)
-  for (const { code } of links) await client.patchLink(code, RULES)
+  for (const { code } of links) await client.patchLink(code, rules)
   await server.stop()
 }

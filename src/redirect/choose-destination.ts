@@ -60,6 +60,9 @@ interface Around {
   country: () => string | undefined
 }
 
+const NONE: readonly string[] = []
+const NO_PARAMETERS = new URLSearchParams()
+
 /** The sender of a request. Each header is read at most once. */
 class RequestVisitor implements Visitor {
   readonly now: number
@@ -84,7 +87,9 @@ class RequestVisitor implements Visitor {
   }
 
   get languages(): readonly string[] {
-    this.#languages ??= preferredLanguages(this.#request.get('accept-language') ?? '')
+    if (this.#languages) return this.#languages
+    const header = this.#request.get('accept-language')
+    this.#languages = header === null ? NONE : preferredLanguages(header)
     return this.#languages
   }
 
@@ -93,7 +98,8 @@ class RequestVisitor implements Visitor {
   }
 
   get query(): URLSearchParams {
-    this.#query ??= new URLSearchParams(this.#request.query)
+    const { query } = this.#request
+    this.#query ??= query === '' ? NO_PARAMETERS : new URLSearchParams(query)
     return this.#query
   }
 

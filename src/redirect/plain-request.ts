@@ -54,8 +54,15 @@ export class PlainRequest implements FollowRequest {
 
   /** Value as `Headers.get` gives it: lines of one name are joined. `name`: in lower case. */
   get(name: string): string | null {
-    const lines = [...this.head.matchAll(lineOf(name))]
-    return lines.length === 0 ? null : lines.map(([, value]) => value).join(', ')
+    const line = lineOf(name)
+    line.lastIndex = 0
+    const first = line.exec(this.head)
+    if (first === null) return null
+    let value = first[1] as string
+    for (let next = line.exec(this.head); next; next = line.exec(this.head)) {
+      value += `, ${next[1]}`
+    }
+    return value
   }
 }
 
