@@ -14,7 +14,7 @@ import {
   printPages,
 } from './administration.ts'
 import { CommandError } from './errors.ts'
-import { EMAIL, type Flag, JSON_LINES, PLAN, parseText } from './options.ts'
+import { EMAIL, type Flag, JSON_LINES, JSON_OBJECT, PLAN, parseText } from './options.ts'
 
 export function addAccountCommands(program: Command): void {
   const account = program.command('account').description('accounts and their owner')
@@ -23,7 +23,7 @@ export function addAccountCommands(program: Command): void {
     .description('create an account and show its API key')
     .requiredOption(...EMAIL)
     .addOption(PLAN)
-    .option(...JSON_LINES)
+    .option(...JSON_OBJECT)
     .action((options) => run('createAccount', options, { creates: true }))
   account
     .command('list')
@@ -35,34 +35,38 @@ export function addAccountCommands(program: Command): void {
     .description('change the plan of an account')
     .requiredOption(...EMAIL)
     .addOption(PLAN)
+    .option(...JSON_OBJECT)
     .action((options) => run('setPlan', options))
   account
     .command('reset-password')
     .description('show a link that sets a new password, once')
     .requiredOption(...EMAIL)
-    .option(...JSON_LINES)
+    .option(...JSON_OBJECT)
     .action((options) => run('resetPassword', options))
   account
     .command('reset-two-factor')
     .description('turn two-factor sign-in off if the device is lost')
     .requiredOption(...EMAIL)
+    .option(...JSON_OBJECT)
     .action((options) => run('resetTwoFactor', options))
   account
     .command('setup-link')
     .description('show a link that creates the owner account, once')
     .option('--another', 'create a further owner account beside the existing one')
-    .option(...JSON_LINES)
+    .option(...JSON_OBJECT)
     .action((options) => run('setupLink', options, { creates: true }))
   account
     .command('disable')
     .description('refuse the API keys and the sign-in of an account')
     .requiredOption(...EMAIL)
     .option('--links', 'disable its links too: visitors get 410')
+    .option(...JSON_OBJECT)
     .action((options) => run('disableAccount', options))
   account
     .command('enable')
-    .description('accept its keys and sign-in again; its links work too')
+    .description('accept the API keys and the sign-in of an account again; its links work too')
     .requiredOption(...EMAIL)
+    .option(...JSON_OBJECT)
     .action((options) => run('enableAccount', options))
 }
 
@@ -88,7 +92,7 @@ export function addKeyCommands(program: Command): void {
     .requiredOption(...EMAIL)
     .option(...KEY_NAME)
     .option(...NOW)
-    .option(...JSON_LINES)
+    .option(...JSON_OBJECT)
     .action((options) => run('rotate', options))
   key
     .command('revoke')
@@ -97,6 +101,7 @@ export function addKeyCommands(program: Command): void {
     .requiredOption(...EMAIL)
     .option(...KEY_NAME)
     .option(...NOW)
+    .option(...JSON_OBJECT)
     .action((options) => run('revoke', options))
 }
 
@@ -144,10 +149,11 @@ export function listAccounts({ accounts }: Administration, { json, after = 0 }: 
 
 export async function setPlan(
   deps: Administration,
-  { email, plan }: { email: string; plan: Plan },
+  { email, plan, json }: { email: string; plan: Plan; json?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
   await deps.data.accounts.setPlan({ accountId, plan })
+  if (json) return JSON.stringify({ account_id: accountId, email, plan })
   return `${email} is on the ${plan} plan.`
 }
 
@@ -165,11 +171,13 @@ export async function resetPassword(
 /** For a member whose phone and recovery codes are lost. */
 export async function resetTwoFactor(
   deps: Administration,
-  { email }: { email: string },
+  { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
-  const account = await getAccount(deps, email)
-  if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
-  await deps.data.secondFactors.reset({ accountId: account.id })
+  const { id: accountId, totpEnabledAt } = await getAccount(deps, email)
+  const wasOn = totpEnabledAt !== null
+  if (wasOn) await deps.data.secondFactors.reset({ accountId })
+  if (json) return JSON.stringify({ account_id: accountId, email, was_on: wasOn })
+  if (!wasOn) return `Two-factor sign-in is not on for ${email}.`
   return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
 }
 
@@ -209,24 +217,34 @@ export async function rotate(
   const old = chooseKey(deps, account, name)
   const { key, stored } = issueKey(deps, old)
   const replaced = { accountId: account.id, name: old?.name, next: stored }
-  const expiry = await replaceKeys(deps, replaced, now)
+  const endsAt = await replaceKeys(deps, replaced, now)
   if (json) {
     const { id: account_id, plan } = account
     return JSON.stringify({ account_id, email: account.email, plan, api_key: key })
   }
   return [
     `New API key of ${email}. Copy it now: you won't see it again.\n\n  ${key}\n`,
-    `The old key ${expiry}.`,
+    `The old key ${expiry(endsAt, now)}.`,
   ].join('\n')
 }
 
 export async function revoke(
   deps: Administration,
-  { email, name, now }: { email: string; name?: string | undefined; now?: Flag },
+  { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email)
-  const revoked = { accountId: account.id, name: chooseKey(deps, account, name)?.name }
-  return `The API key of ${email} ${await replaceKeys(deps, revoked, now)}.`
+  const key = chooseKey(deps, account, name)
+  const endsAt = await replaceKeys(deps, { accountId: account.id, name: key?.name }, now)
+  if (json) {
+    const ends_at = isoTime(endsAt)
+    return JSON.stringify({
+      account_id: account.id,
+      email,
+      name: key ? keyName(key) : null,
+      ends_at,
+    })
+  }
+  return `The API key of ${email} ${expiry(endsAt, now)}.`
 }
 
 /**
@@ -250,27 +268,34 @@ function chooseKey(
   throw new CommandError(`${email} has no key with the name ${name}. ${known}`)
 }
 
-/** Returns when the old key expires, as the end of a sentence. */
+/** Returns when the old key expires, in epoch milliseconds. */
 async function replaceKeys(
   { data, clock }: Administration,
   keys: Omit<Parameters<Data['keys']['replace']>[0], 'endsAt' | 'now'>,
   immediately: Flag,
-): Promise<string> {
+): Promise<number> {
   const now = clock()
   const endsAt = immediately ? now : now + KEY_OVERLAP_MS
   await data.keys.replace({ ...keys, endsAt, now })
-  return immediately ? 'has expired' : `works until ${isoTime(endsAt)}`
+  return endsAt
 }
+
+/** The end of a sentence about an old key. */
+const expiry = (endsAt: number, immediately: Flag): string =>
+  immediately ? 'has expired' : `works until ${isoTime(endsAt)}`
 
 /** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
 export async function disableAccount(
   deps: Administration,
-  { email, links }: { email: string; links?: Flag },
+  { email, links, json }: { email: string; links?: Flag; json?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
   const command = { accountId, links: links === true, now: deps.clock() }
   if (!(await deps.data.accounts.disable(command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
+  }
+  if (json) {
+    return JSON.stringify({ account_id: accountId, email, disabled: true, links: command.links })
   }
   const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
   return `${email} is disabled: its keys are refused and its sessions are closed. ${itsLinks}`
@@ -278,10 +303,11 @@ export async function disableAccount(
 
 export async function enableAccount(
   deps: Administration,
-  { email }: { email: string },
+  { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email)
   await deps.data.accounts.enable({ accountId })
+  if (json) return JSON.stringify({ account_id: accountId, email, disabled: false })
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 

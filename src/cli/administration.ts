@@ -85,7 +85,7 @@ export async function printPages<Name extends string>(
   await using administration = await administer(commands)
   for (let after: number | undefined = 0; after !== undefined; ) {
     const page: Page = await administration.call(name, { json, after })
-    if (page.text !== '' || after === 0) print(page.text)
+    if (page.text !== '') print(page.text)
     after = page.next
   }
 }

@@ -31,7 +31,7 @@ import { messageOf } from '../lib/thread.ts'
 import { imageFolder } from '../qr/files.ts'
 import { ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import { JSON_LINES } from './options.ts'
+import { JSON_OBJECT } from './options.ts'
 import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
@@ -40,7 +40,7 @@ export function addCheckCommand(program: Command): void {
   program
     .command('check')
     .description('check data integrity (safe while running)')
-    .option(...JSON_LINES)
+    .option(...JSON_OBJECT)
     .action(async ({ json }) => {
       const { dataDir } = readConfigOfFolder()
       setThreadPriority('background')

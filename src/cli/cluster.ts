@@ -33,8 +33,8 @@ import { STREAM } from './backup.ts'
 import { addClusterStatus, requireClusterUrl } from './cluster-status.ts'
 import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import { type Flag, parseText } from './options.ts'
-import { findPositionOf, readFolder, requireOrigin, restoreFiles } from './restore.ts'
+import { type Flag, JSON_OBJECT, parseText } from './options.ts'
+import { findPositionOf, readFolder, requireOrigin, restoreFiles, summaryOf } from './restore.ts'
 
 export function addClusterCommands(program: Command): void {
   const cluster = program.command('cluster').description('several hosts with the same links')
@@ -46,7 +46,8 @@ export function addClusterCommands(program: Command): void {
         'CLUSTER_URL. Run it again after an upgrade that says so, or with an empty database ' +
         'after the loss of PostgreSQL. Stop the service first.',
     )
-    .action(async () => print(await init(readConfigOfFolder())))
+    .option(...JSON_OBJECT)
+    .action(async (options) => report(await init(readConfigOfFolder()), options))
   cluster
     .command('join')
     .summary('add this host to a cluster, with a copy of another host')
@@ -56,7 +57,8 @@ export function addClusterCommands(program: Command): void {
         'host belongs to the cluster: then its database is replaced. Stop its service first.',
     )
     .argument('[FILE]', 'a backup; - is standard input', STREAM)
-    .action(async (source) => print(await join(readConfigOfFolder(), source)))
+    .option(...JSON_OBJECT)
+    .action(async (source, options) => report(await join(readConfigOfFolder(), source), options))
   addClusterStatus(cluster)
   cluster
     .command('leave')
@@ -68,14 +70,25 @@ export function addClusterCommands(program: Command): void {
     )
     .option('--host <ID>', 'remove a lost host instead of this one, by its id or name', parseText)
     .option('--force', 'with --host: also if it was in contact in the last ten minutes')
-    .action(async ({ host, force }) => {
+    .option(...JSON_OBJECT)
+    .action(async ({ host, force, json }) => {
       const config = readConfigOfFolder()
-      print(host === undefined ? await leave(config) : await removeLost(config, { host, force }))
+      const left = host === undefined ? leave(config) : removeLost(config, { host, force })
+      report(await left, { json })
     })
 }
 
+/** What a command did: facts for programs, and a text for a person. */
+interface Done {
+  text: string
+  json: Record<string, unknown>
+}
+
+const report = ({ text, json: facts }: Done, { json }: { json?: Flag }): void =>
+  print(json ? JSON.stringify(facts) : text)
+
 /** Creates a cluster with the data of this folder, or upgrades the tables of its cluster. */
-async function init(config: Config): Promise<string> {
+async function init(config: Config): Promise<Done> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
   // A refused command must not leave a database in an empty folder.
@@ -86,16 +99,17 @@ async function init(config: Config): Promise<string> {
     recordBaseUrl(db, config.baseUrl)
     return initCluster({ db, dataDir, clusterUrl, ...entryOf(config) })
   })
-  return wasInCluster
+  const text = wasInCluster
     ? `The tables of the cluster are those of this release. This host is at entry ${seq}.`
     : 'This host is the first one of a new cluster. Start its service with CLUSTER_URL.'
+  return { text, json: { host: hostIdOf(dataDir), is_new: !wasInCluster, entry: seq } }
 }
 
 /**
  * Fills this folder with a copy of a host of the cluster. A folder that belongs to the cluster
  * already gets a new database, and keeps its id and the hits that are not counted yet.
  */
-async function join(config: Config, origin: string): Promise<string> {
+async function join(config: Config, origin: string): Promise<Done> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
   requireOrigin(origin)
@@ -113,10 +127,12 @@ async function join(config: Config, origin: string): Promise<string> {
       return joinCluster({ db, dataDir, clusterUrl, ...entryOf(config) })
     },
   })
-  return (
-    `Joined the cluster with ${restored}\n` +
-    'Start the service. It applies what the cluster has changed since.'
-  )
+  return {
+    text:
+      `Joined the cluster with ${summaryOf(restored)}\n` +
+      'Start the service. It applies what the cluster has changed since.',
+    json: { host: hostIdOf(dataDir), ...restored },
+  }
 }
 
 /** Nothing is lost with such a database: a join or a start created it, and nothing followed. */
@@ -139,7 +155,7 @@ function requireReplaceable(dataDir: string, name: string): void {
 }
 
 /** Makes this host a single service again, with the data of the cluster. */
-async function leave(config: Config): Promise<string> {
+async function leave(config: Config): Promise<Done> {
   const { dataDir, clusterUrl } = config
   requireDatabase(dataDir)
   return withFolder(dataDir, async ({ db }) => {
@@ -155,12 +171,13 @@ async function leave(config: Config): Promise<string> {
       }
     }
     const seq = leaveCluster({ db, dataDir })
+    const json = { host, entry: seq }
     const left = `This host has left the cluster, with its data up to entry ${seq}.`
-    if (clusterUrl) return `${left} Start its service without CLUSTER_URL.`
-    return (
-      `${left} Without CLUSTER_URL, the cluster still lists it. If PostgreSQL is not lost, run ` +
-      `this on another host: hopcode cluster leave --host ${host}`
-    )
+    const next = clusterUrl
+      ? 'Start its service without CLUSTER_URL.'
+      : 'Without CLUSTER_URL, the cluster still lists it. If PostgreSQL is not lost, run this on ' +
+        `another host: hopcode cluster leave --host ${host}`
+    return { text: `${left} ${next}`, json }
   })
 }
 
@@ -174,7 +191,7 @@ const LOST_MS = 10 * MINUTE
 async function removeLost(
   config: Config,
   { host: id, force }: { host: string; force?: Flag },
-): Promise<string> {
+): Promise<Done> {
   const host = await usingPostgres(requireClusterUrl(config), async (sql) => {
     const { hosts } = await readCluster(sql)
     const found = requireHost(hosts, id)
@@ -193,10 +210,12 @@ async function removeLost(
     await removeHost(sql, found.id)
     return found
   })
-  return (
-    `${host.name} is removed. Its data folder cannot follow the log any more: to use the host ` +
-    'again, run "hopcode cluster join" there.'
-  )
+  return {
+    text:
+      `${host.name} is removed. Its data folder cannot follow the log any more: to use the host ` +
+      'again, run "hopcode cluster join" there.',
+    json: { host: host.id, name: host.name },
+  }
 }
 
 function requireHost(hosts: readonly HostState[], id: string): HostState {

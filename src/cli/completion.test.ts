@@ -1,4 +1,5 @@
 import { expect, spyOn, test } from 'bun:test'
+import { join } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { testWith } from '../../test/support/tools.ts'
 import { createProgram } from './program.ts'
@@ -33,9 +34,12 @@ async function completeInBash(lines: readonly (readonly string[])[]): Promise<st
   })
   const script = [await scriptFor('bash'), 'complete -p hopcode', ...steps].join('\n')
   const [registered, ...found] = (await runShell(['bash', '-c', script])).trimEnd().split('\n')
-  expect(registered).toBe('complete -o default -F _hopcode hopcode')
+  expect(registered).toBe('complete -F _hopcode hopcode')
   return lines.map((_, at) => (found[at] ?? '').split(' ').filter((word) => word !== ''))
 }
+
+const FILE = join(import.meta.dir, 'administration.ts')
+const HALF = FILE.slice(0, -2)
 
 test.each([
   [['acc'], ['account']],
@@ -46,14 +50,31 @@ test.each([
     ['free', 'pro', 'enterprise'],
   ],
   [['export', 'links.csv', '--format', 'c'], ['csv']],
-  // A value is no command, and names of files are left to bash.
+  [['account', 'create', '--plan', '=', 'p'], ['pro']],
+  [
+    ['account', 'create', '--plan', '='],
+    ['free', 'pro', 'enterprise'],
+  ],
+  // A value is no command.
   [['account', 'create', '--email', ''], []],
   [['export', '--account', 'account', '--fo'], ['--format']],
-  [['backup', 'no'], []],
   [
     ['completion', ''],
-    ['bash', 'zsh', 'fish', '--help'],
+    ['bash', 'zsh', 'fish'],
   ],
+  [['import', 'shl'], ['shlink']],
+  [['import', HALF], [FILE]],
+  [['import', 'shlink', HALF], [FILE]],
+  [['backup', HALF], [FILE]],
+  [['restore', HALF], [FILE]],
+  [['export', HALF], [FILE]],
+  [['import', '--report', HALF], [FILE]],
+  [['import', '--re'], ['--report']],
+  // No file is asked for.
+  [['link', 'enable', HALF], []],
+  [['help', 'acc'], ['account']],
+  [['help', 'account', 'cr'], ['create']],
+  [['help', 'set'], ['settings']],
 ])('bash completes %p with %p', async (words, offered) => {
   expect(await completeInBash([words])).toEqual([offered])
 })
@@ -65,15 +86,16 @@ function all(command: CommandUnknownOpts, path: string[] = []): [string[], Comma
 
 test('bash offers every subcommand and every option of every command', async () => {
   const commands = all(createUnusedProgram())
-  const offered = await completeInBash(commands.map(([path]) => [...path, '']))
+  const words = await completeInBash(commands.map(([path]) => [...path, '']))
+  const options = await completeInBash(commands.map(([path]) => [...path, '-']))
   expect(commands.length).toBeGreaterThan(20)
   for (const [at, [path, command]] of commands.entries()) {
     const names = command.commands.map((one) => one.name())
-    const options = command.options.map(({ long }) => long as string)
-    expect([path, offered[at]]).toEqual([
-      path,
-      expect.arrayContaining([...names, ...options, '--help']),
-    ])
+    const longs = command.options.map(({ long }) => long as string)
+    expect([path, words[at]]).toEqual([path, expect.arrayContaining(names)])
+    // The operands of help are commands.
+    const all = path[0] === 'help' ? [] : [...longs, '--help']
+    expect([path, options[at]]).toEqual([path, expect.arrayContaining(all)])
   }
 })
 
@@ -86,7 +108,12 @@ testWith('fish').each([
   ['acc', 'account'],
   ['account cr', 'create'],
   ['account create --plan p', 'pro'],
+  ['account create --plan=p', '--plan=pro'],
   ['export links.csv --form', '--format'],
+  ['import yo', 'yourls'],
+  ['help account cr', 'create'],
+  ['link enable comp', ''],
+  ['import src/cli/administration.t', 'src/cli/administration.ts'],
 ])('fish completes hopcode %s with %s', async (line, word) => {
   const script = `${await scriptFor('fish')}complete -C 'hopcode ${line}'`
   const lines = (await runShell(['fish', '--no-config', '-c', script])).trimEnd().split('\n')

@@ -5,7 +5,7 @@ import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './errors.ts'
 import { parseText } from './options.ts'
-import { codeOf, explained, keyHolder, REMOTE, target } from './remote.ts'
+import { explained, keyHolder, REMOTE, requireOne, type Target, target } from './remote.ts'
 
 /** `link`: the group of commands. */
 export function addDestinationsCommand(link: Command): void {
@@ -21,15 +21,17 @@ export function addDestinationsCommand(link: Command): void {
     .action(async (text, file) => {
       const list = file === undefined ? undefined : parseList(await read(file))
       const service = await target()
-      const hopcode = keyHolder(service)
-      const code = await codeOf(service, text)
-      const call = list
-        ? hopcode.patchLink(code, { destinations: list as NonNullable<LinkChange['destinations']> })
-        : hopcode.getLink(code)
-      const { destinations } = await explained(service.url, call)
+      const link = await requireOne(service, text)
+      const { destinations } = list ? await setDestinations(service, link.code, list) : link
       print(JSON.stringify(destinations, null, 2))
     })
 }
+
+const setDestinations = (service: Target, code: string, list: unknown[]) =>
+  explained(
+    service.url,
+    keyHolder(service).patchLink(code, { destinations: list as LinkChange['destinations'] & {} }),
+  )
 
 async function read(file: string): Promise<string> {
   try {

@@ -12,9 +12,9 @@ import {
 } from './administration.ts'
 import { addDestinationsCommand } from './destinations.ts'
 import { CommandError } from './errors.ts'
-import { JSON_LINES, parseReason, parseText } from './options.ts'
+import { type Flag, JSON_LINES, JSON_OBJECT, parseReason, parseText } from './options.ts'
 
-const LINK = ['<CODE>', 'of the link; or an alias, or its short URL', parseText] as const
+const LINK = ['<LINK>', 'its code, an alias or its short URL', parseText] as const
 
 export function addLinkCommands(program: Command): void {
   const link = program.command('link').description('links that must not redirect, and their rules')
@@ -28,12 +28,14 @@ export function addLinkCommands(program: Command): void {
       'shown to the account of the link, not to visitors',
       parseReason,
     )
-    .action((link, { reason }) => run('disableCode', { link, reason }))
+    .option(...JSON_OBJECT)
+    .action((link, options) => run('disableCode', { link, ...options }))
   link
     .command('enable')
     .description('redirect visitors of the code again')
     .argument(...LINK)
-    .action((link) => run('enableCode', { link }))
+    .option(...JSON_OBJECT)
+    .action((link, options) => run('enableCode', { link, ...options }))
   link
     .command('disabled')
     .description('list the disabled codes with their reasons')
@@ -48,23 +50,24 @@ const run = printing(linkCommands)
 
 async function disableCode(
   administration: Administration,
-  { link, reason }: { link: string; reason: string },
+  { link, reason, json }: { link: string; reason: string; json?: Flag },
 ): Promise<string> {
   const { data, clock } = administration
   const code = requireCode(administration, link)
   const found = await data.moderation.disable({ code, reason, now: clock() })
   if (!found) throw new CommandError(`no link has the code ${code}`)
+  if (json) return JSON.stringify({ code, disabled: true, reason })
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
 
 async function enableCode(
   administration: Administration,
-  { link }: { link: string },
+  { link, json }: { link: string; json?: Flag },
 ): Promise<string> {
   const code = requireCode(administration, link)
   const found = await administration.data.moderation.enable({ code })
   if (!found) throw new CommandError(`${code} is not disabled`)
-  return `${code} is enabled.`
+  return json ? JSON.stringify({ code, disabled: false }) : `${code} is enabled.`
 }
 
 function requireCode(administration: Administration, text: string): Code {

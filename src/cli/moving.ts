@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
-import { type Command, Option } from '@commander-js/extra-typings'
+import { Argument, type Command, Option } from '@commander-js/extra-typings'
 import type { AccountRow } from '../accounts/store.ts'
 import { Hopcode } from '../client/client.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type ExportFormat,
   exportPage,
 } from '../import/export.ts'
-import { FORMAT_NAMES, type FormatName } from '../import/formats.ts'
+import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
 import { type ImportDeps, importLines } from '../import/lines.ts'
 import { isFine } from '../import/outcomes.ts'
 import { type Found, type ImportOptions, SENT_ROWS_MAX } from '../import/plan.ts'
@@ -32,6 +32,16 @@ const WHERE =
   'It needs a running service: the one that uses DATA_DIR on this machine, or with ' +
   'HOPCODE_API_KEY, that of HOPCODE_URL.'
 
+const FORMATS: string[] = ['auto', ...FORMAT_NAMES]
+
+const FORMAT_AND_FILES = new Argument(
+  '<[FORMAT] FILE...>',
+  'exports, dumps or databases, all of one import. Without FORMAT, or with auto, the content of ' +
+    'the first file decides',
+)
+// For help and completion. Other words are files, so they are not refused here.
+FORMAT_AND_FILES.argChoices = FORMATS
+
 /** Commands that move links from other services to this one, and from this one. */
 export function addMovingCommands(program: Command): void {
   program
@@ -41,11 +51,7 @@ export function addMovingCommands(program: Command): void {
       `Import links of another service, with their codes, dates and hits. ${WHERE} Running it ` +
         'again changes nothing that exists.',
     )
-    .argument(
-      '<[FORMAT] FILE...>',
-      'exports, dumps or databases, all of one import. FORMAT may be absent: auto recognizes a ' +
-        `file by its content. The others: ${FORMAT_NAMES.join(', ')}`,
-    )
+    .addArgument(FORMAT_AND_FILES)
     .option('--account <E>', 'the account of the links; without it, the owner', parseText)
     .option('--dry-run', 'print the results, and change nothing')
     .option('--domain <D...>', 'only the links of these domains; the first one wins a path')
@@ -77,9 +83,11 @@ export function addMovingCommands(program: Command): void {
     .argument('<FILE>', 'the file to write; - is standard output')
     .option('--account <E>', 'the account; without it, the owner', parseText)
     .addOption(
-      new Option('--format <F>', 'jsonl has everything, csv is for spreadsheets')
-        .choices(EXPORT_FORMATS)
-        .default('jsonl' as const),
+      new Option(
+        '--format <F>',
+        'jsonl has everything, csv is for spreadsheets; without it, the ending of FILE decides, ' +
+          'and jsonl is the default',
+      ).choices(EXPORT_FORMATS),
     )
     .option(...JSON_OBJECT)
     .action((file, options) => exportTo(file, options))
@@ -101,7 +109,6 @@ Exit code 0: every row was created, existed, or was left out on request. 1: some
 2: all rows were refused.
 `
 
-const FORMATS: readonly string[] = ['auto', ...FORMAT_NAMES]
 const isFormat = (word: string): word is FormatName | 'auto' => FORMATS.includes(word)
 
 /** The first word is a format if it is the name of one and a file follows. Throws CommandError. */
@@ -208,11 +215,12 @@ async function importFiles(
 }
 
 /** Throws CommandError. */
-function requireMostlyGood({ rows, bad }: Found): void {
+function requireMostlyGood({ format, rows, bad }: Found): void {
   if (bad <= rows / 2) return
   throw new CommandError(
-    `${bad} of ${rows} rows have no destination or a malformed one. ` +
-      'Is it the right file and format? With --force the others are imported.',
+    `${bad} of ${rows} rows have no destination or a malformed one, read as ` +
+      `${formatOf(format).label}. Is it the right file and format? With --force the others are ` +
+      'imported.',
   )
 }
 
@@ -280,11 +288,14 @@ export async function remoteReceiver(
 
 interface CommandExport {
   account?: string | undefined
-  format: ExportFormat
+  format?: ExportFormat | undefined
   json?: Flag
 }
 
-async function exportTo(file: string, { account, format, json }: CommandExport): Promise<void> {
+async function exportTo(
+  file: string,
+  { account, format = formatByEnding(file), json }: CommandExport,
+): Promise<void> {
   const isStream = file === '-'
   const chunks = exportChunks(await serviceOf(account), format)
   // The first chunk is read before the file is opened: a refusal leaves an existing file as it is.
@@ -310,6 +321,9 @@ async function exportTo(file: string, { account, format, json }: CommandExport):
   if (isStream) await printNotice(text)
   else print(text)
 }
+
+const formatByEnding = (file: string): ExportFormat =>
+  EXPORT_FORMATS.find((format) => file.toLowerCase().endsWith(`.${format}`)) ?? 'jsonl'
 
 /** Returns the number of records so far. Line feeds within quotes of a CSV file end none. */
 function recordCounter(format: ExportFormat): (chunk: string | Uint8Array) => number {

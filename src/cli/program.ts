@@ -32,7 +32,10 @@ export function createProgram(serve: () => Promise<void>): Command {
     .configureOutput({
       writeOut: (text) => print(text.trimEnd()),
       writeErr: (text) => printError(text.trimEnd()),
-      outputError: (text, write) => write(text.replace(/^error:/, 'hopcode:')),
+      outputError: (text, write) =>
+        write(
+          text.replace(/^error: command-argument/, 'error: the').replace(/^error:/, 'hopcode:'),
+        ),
     })
     .addHelpText('beforeAll', ({ command }) => refuseUnknown(command))
     .addHelpText(
@@ -111,7 +114,8 @@ function usageOf(command: CommandUnknownOpts): string {
   return ['hopcode', termOf(command), rest].filter(Boolean).join(' ')
 }
 
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/\.$|: .*$/.test(text) ? '' : '.'}`
 
 /** The commands of groups are listed one by one. */
 function formatHelp(command: CommandUnknownOpts, help: Help): string {

@@ -1,18 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
-import {
-  Hopcode,
-  HopcodeError,
-  HopcodeNetworkError,
-  type ListedLink,
-  type OwnLink,
-} from '../client/client.ts'
+import { Hopcode, HopcodeError, HopcodeNetworkError, type OwnLink } from '../client/client.ts'
 import { readConfig } from '../config.ts'
 import { print, printNotice } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
+import { parseQrOptions } from '../qr/options.ts'
+import { renderQr } from '../qr/render.ts'
 import { CommandError } from './errors.ts'
-import { findByAddress, findByTitle } from './find-link.ts'
-import { type Flag, JSON_LINES, parseText } from './options.ts'
+import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 import { findService } from './socket.ts'
 
 export const REMOTE =
@@ -26,13 +21,13 @@ export function addRemoteCommands(program: Command): void {
     .summary('shorten a URL with a service')
     .description(`Shorten a URL with a service. ${REMOTE}`)
     .argument('<URL>', 'the destination; https:// may be absent')
-    .option(...JSON_LINES)
+    .option(...JSON_OBJECT)
     .action(async (url, options) => print(await shorten(await target(), url, options)))
   program
     .command('links')
     .summary('list your links, or those that contain the text')
     .description(`List your links, or those that contain the text. ${REMOTE}`)
-    .argument('[TEXT]', 'part of a code, a URL or a title, or an alias or short URL')
+    .argument('[TEXT]', 'part of a code, URL, title, tag, note or alias; or a short URL')
     .option(...JSON_LINES)
     .action(async (text, options) => links(await target(), text, options))
   program
@@ -45,11 +40,11 @@ export function addRemoteCommands(program: Command): void {
       'the file to write: PNG, or SVG if it ends with .svg; - is standard output',
       parseText,
     )
-    .action(async (text, { out }) => {
-      const service = await target()
-      const saved = await saveQr(service, await codeOf(service, text), out)
+    .option(...JSON_OBJECT)
+    .action(async (text, options) => {
+      const saved = await saveQr(await target(), text, options)
       // Standard output may be the image itself.
-      if (out === '-') await printNotice(saved)
+      if (options.out === '-') await printNotice(saved)
       else print(saved)
     })
 }
@@ -59,7 +54,7 @@ export async function target(): Promise<Target> {
   return { ...remote, url: remote.url ?? (await findService(dataDir))?.address ?? baseUrl }
 }
 
-interface Target {
+export interface Target {
   url: string
   apiKey: string | undefined
 }
@@ -75,117 +70,132 @@ async function shorten(service: Target, url: string, { json }: { json?: Flag }):
   return `${link.short_url}\nPasscode, shown only this once: ${link.passcode}`
 }
 
-/**
- * Prints one line for each link, the newest first. If no code and no URL contains the text, it may
- * be an alias or short URL, or else a part of titles.
- */
+/** Prints one line for each link, the newest first. */
 async function links(
   service: Target,
   text: string | undefined,
   { json }: { json?: Flag },
 ): Promise<void> {
-  const hopcode = keyHolder(service)
   let count = 0
-  const show = (link: ListedLink) => {
-    count++
-    const hits = link.hit_count === 1 ? '1 hit' : `${link.hit_count} hits`
-    const line = `${link.short_url}  ${hits}  ${link.url ?? '(reserved)'}`
-    print(json ? JSON.stringify(link) : line)
-  }
-  const showByAddress = async (address: string) => {
-    const link = await findByAddress(hopcode, address)
-    if (link) show(listed(link))
-  }
   const showAll = async () => {
-    // A short URL names one link, whose displayed address the list does not have.
-    if (text && /[./]/.test(text)) await showByAddress(text)
-    if (count > 0) return
-    for await (const link of hopcode.listAll(text ? { search: text } : {})) show(link)
-    if (count > 0 || !text) return
-    await showByAddress(text)
-    if (count > 0) return
-    for (const code of await findByTitle(hopcode, text)) await showByAddress(code)
+    for await (const link of found(keyHolder(service), text)) {
+      count++
+      const hits = link.hit_count === 1 ? '1 hit' : `${link.hit_count} hits`
+      const line = `${link.display_url}  ${hits}  ${link.url ?? '(reserved)'}`
+      print(json ? JSON.stringify(link) : line)
+    }
   }
   await explained(service.url, showAll())
   if (count === 0 && text) throw new CommandError(noLink(text))
   if (count === 0 && !json) print('No links.')
 }
 
-/** The properties that the list has. The address is the one that people see. */
-const listed = ({
-  code,
-  url,
-  created_at,
-  hit_count,
-  display_url,
-  qr_url,
-}: OwnLink): ListedLink => ({
-  code,
-  url,
-  created_at,
-  hit_count,
-  short_url: display_url,
-  qr_url,
-})
-
 const noLink = (text: string) => `no link has the code, address or title “${text}”`
 
+/** The link that the text names, or else all that match it, the newest first. */
+async function* found(hopcode: Hopcode, text: string | undefined): AsyncGenerator<OwnLink> {
+  const named = text === undefined ? undefined : await findByAddress(hopcode, text)
+  if (named) yield named
+  else yield* hopcode.allLinks(text === undefined ? {} : { search: text })
+}
+
+/** The link of the account that the text redirects to: a code, an alias or a short URL. */
+async function findByAddress(hopcode: Hopcode, text: string): Promise<OwnLink | undefined> {
+  // A URL with one of these as its last part names another endpoint.
+  if (/^\.{0,2}$/.test(text.trim())) return undefined
+  try {
+    return await hopcode.getLink(text)
+  } catch (error) {
+    if (error instanceof HopcodeError && error.kind === 'not_found') return undefined
+    throw error
+  }
+}
+
+/** What `qr` saves. */
+interface QrFile {
+  /** Without its ending. */
+  name: string
+  bytes: (format: 'png' | 'svg') => Promise<Uint8Array>
+}
+
 /** Throws CommandError unless the text names one link. */
-export async function codeOf(service: Target, text: string): Promise<string> {
-  const inAddress = /^(?:.*\/)?([a-z\d]{6,20})\/?(?:[?#].*)?$/i.exec(text.trim())?.[1]
+async function qrFileOf(service: Target, text: string): Promise<QrFile> {
+  const code = /^(?:.*\/)?([a-z\d]{6,20})\/?(?:[?#].*)?$/i.exec(text.trim())?.[1]?.toUpperCase()
+  const anonymous = new Hopcode({ url: service.url, retriesMax: RETRIES_MAX })
+  const ofCode = (name: string): QrFile => ({
+    name,
+    bytes: async (format) => (await explained(service.url, anonymous.qr(name, { format }))).bytes,
+  })
   if (!service.apiKey) {
-    if (inAddress !== undefined) return inAddress
+    if (code !== undefined) return ofCode(code)
     throw new CommandError(`“${text}” is no code. Set HOPCODE_API_KEY to name an alias or a title`)
   }
-  const hopcode = keyHolder(service)
-  const own = await explained(service.url, findByAddress(hopcode, text))
-  if (own) return own.code
-  const titled = await explained(service.url, findByTitle(hopcode, text))
-  if (titled.length > 1) {
-    const codes = titled.slice(0, NAMED_MAX).join(', ') + (titled.length > NAMED_MAX ? ', …' : '')
-    throw new CommandError(`${titled.length} links have such a title: ${codes}`)
+  const own = await explained(service.url, findOne(keyHolder(service), text))
+  if (own) {
+    const { code: name, display_url } = own
+    // The same image as that of the service, which draws the address with the code only.
+    return { name, bytes: async (format) => renderQr(display_url, parseQrOptions({ format })) }
   }
-  if (titled[0] !== undefined) return titled[0]
   // The code of another account has an image too.
-  if (inAddress === undefined || !(await exists(service, inAddress))) {
-    throw new CommandError(noLink(text))
+  if (code !== undefined && (await exists(service, code))) return ofCode(code)
+  throw new CommandError(noLink(text))
+}
+
+/** The link of the account that the text names. Throws CommandError unless it names one. */
+export async function requireOne(service: Target, text: string): Promise<OwnLink> {
+  const link = await explained(service.url, findOne(keyHolder(service), text))
+  if (!link) throw new CommandError(noLink(text))
+  return link
+}
+
+/** Throws CommandError if several links match. */
+async function findOne(hopcode: Hopcode, text: string): Promise<OwnLink | undefined> {
+  if (text.trim() === '') return undefined
+  const matches: OwnLink[] = []
+  for await (const link of found(hopcode, text)) {
+    if (matches.push(link) > NAMED_MAX) break
   }
-  return inAddress
+  if (matches.length <= 1) return matches[0]
+  const names = matches.slice(0, NAMED_MAX).map(({ display_url }) => display_url)
+  const more = matches.length > NAMED_MAX ? ', …' : ''
+  throw new CommandError(`several links match “${text}”: ${names.join(', ')}${more}`)
 }
 
 const NAMED_MAX = 5
 
 async function exists({ url }: Target, code: string): Promise<boolean> {
-  const found = new Hopcode({ url, retriesMax: RETRIES_MAX }).lookup(code).then(
+  const lookup = new Hopcode({ url, retriesMax: RETRIES_MAX }).lookup(code).then(
     () => true,
     (error) => {
       if (error instanceof HopcodeError && error.kind === 'not_found') return false
       throw error
     },
   )
-  return explained(url, found)
+  return explained(url, lookup)
 }
 
 /** Saves the image, as SVG if the name ends with `.svg`. Returns the message to print. */
 async function saveQr(
   service: Target,
-  code: string,
-  file = `${code.toUpperCase()}.png`,
+  text: string,
+  { out, json }: { out?: string | undefined; json?: Flag },
 ): Promise<string> {
-  const hopcode = new Hopcode({ url: service.url, retriesMax: RETRIES_MAX })
+  const qr = await qrFileOf(service, text)
+  const file = out ?? `${qr.name}.png`
   const format = file.toLowerCase().endsWith('.svg') ? 'svg' : 'png'
-  const { bytes } = await explained(service.url, hopcode.qr(code, { format }))
-  if (file === '-') {
-    await Bun.write(Bun.stdout, bytes)
-    return `${bytes.length} bytes of ${format.toUpperCase()}`
+  const bytes = await qr.bytes(format)
+  const isStream = file === '-'
+  if (isStream) await Bun.write(Bun.stdout, bytes)
+  else {
+    try {
+      // Never replaces a file.
+      await writeFile(file, bytes, { flag: 'wx', mode: 0o644 })
+    } catch (error) {
+      throw new CommandError(`${file} cannot be written: ${messageOf(error)}`)
+    }
   }
-  try {
-    // Never replaces a file.
-    await writeFile(file, bytes, { flag: 'wx', mode: 0o644 })
-  } catch (error) {
-    throw new CommandError(`${file} cannot be written: ${messageOf(error)}`)
-  }
-  return `Saved ${file}`
+  if (json) return JSON.stringify({ file, format, bytes: bytes.length, code: qr.name })
+  return isStream ? `${bytes.length} bytes of ${format.toUpperCase()}` : `Saved ${file}`
 }
 
 export function keyHolder({ url, apiKey }: Target): Hopcode {

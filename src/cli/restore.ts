@@ -22,6 +22,7 @@ import { messageOf } from '../lib/thread.ts'
 import { contents, STREAM } from './backup.ts'
 import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
+import { JSON_OBJECT } from './options.ts'
 import { Progress } from './progress.ts'
 
 /** The new hit journal that the restored database gets. */
@@ -36,14 +37,18 @@ export function addRestoreCommand(program: Command): void {
         'of their own.',
     )
     .argument('<FILE>', 'a backup; - is standard input')
-    .action(async (file) => print(await restore(readConfigOfFolder().dataDir, file)))
+    .option(...JSON_OBJECT)
+    .action(async (file, { json }) => {
+      const restored = await restore(readConfigOfFolder().dataDir, file)
+      print(json ? JSON.stringify(restored) : describe(restored))
+    })
 }
 
 /**
  * Restores a backup from a file or standard input. The old files of the data folder are kept in a
- * folder of their own. Returns a summary for a person.
+ * folder of their own.
  */
-async function restore(dataDir: string, origin: string): Promise<string> {
+async function restore(dataDir: string, origin: string): Promise<Restored> {
   requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = await FolderLock.claimAfterCommand(dataDir)
@@ -53,12 +58,12 @@ async function restore(dataDir: string, origin: string): Promise<string> {
         '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
     )
   }
-  const restored = await restoreFiles(origin, { dataDir })
-  return (
-    `Restored ${restored}\n` +
-    'Start the service. It creates the QR images again in the background.'
-  )
+  return restoreFiles(origin, { dataDir })
 }
+
+const describe = (restored: Restored): string =>
+  `Restored ${summaryOf(restored)}\n` +
+  'Start the service. It creates the QR images again in the background.'
 
 /** The name of a backup for messages. Throws CommandError if it cannot be read. */
 export function requireOrigin(origin: string): string {
@@ -90,20 +95,32 @@ export function readFolder<Result>(
   }
 }
 
-/** For the holder of the folder's lock. Returns what is restored, and where the old files are. */
+export interface Restored extends Contents {
+  /** Absolute path of the backup, or `standard input`. */
+  from: string
+  /** Folder in DATA_DIR with the old files; null if there were none. */
+  old_files: string | null
+}
+
+/** What is restored, and where the old files are, for a person. */
+export function summaryOf({ from, old_files, ...counted }: Restored): string {
+  const restored = `${from}: ${contents(counted)}.`
+  if (old_files === null) return restored
+  const old = `The old files are in ${old_files} in DATA_DIR.`
+  return `${restored}\n${old} Delete them when everything works.`
+}
+
+/** For the holder of the folder's lock. */
 export async function restoreFiles(
   origin: string,
   { dataDir, joinCluster, keepsOld = true }: RestoreOptions,
-): Promise<string> {
+): Promise<Restored> {
   const from = requireOrigin(origin)
   const aside = keepsOld ? asideName(Date.now()) : UNFINISHED
   const found = await decide(origin, { from, dataDir, aside, joinCluster })
   for (const _ of moves(dataDir));
-  const restored = `${from}: ${contents(found)}.`
   if (!keepsOld) discardRestore(dataDir)
-  if (!existsSync(join(dataDir, aside))) return restored
-  const advice = `The old files are in ${aside} in DATA_DIR. Delete them when everything works.`
-  return `${restored}\n${advice}`
+  return { from, ...found, old_files: existsSync(join(dataDir, aside)) ? aside : null }
 }
 
 interface RestoreOptions extends Pick<RestoreCommand, 'dataDir' | 'joinCluster'> {

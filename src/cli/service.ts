@@ -6,7 +6,7 @@ import { print } from '../lib/log.ts'
 import { maintenanceSetting } from '../maintenance/mode.ts'
 import { type Administration, printing } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
-import { JSON_OBJECT, untilParser } from './options.ts'
+import { type Flag, JSON_OBJECT, untilParser } from './options.ts'
 import { findService } from './socket.ts'
 
 export function addMaintenanceCommands(program: Command): void {
@@ -19,15 +19,18 @@ export function addMaintenanceCommands(program: Command): void {
       'an ISO 8601 time, or 30m, 2h, 1d from now',
       untilParser(wallClock),
     )
-    .action(({ until }) => run('beginMaintenance', { until }))
+    .option(...JSON_OBJECT)
+    .action((options) => run('beginMaintenance', options))
   maintenance
     .command('off')
     .description('end maintenance')
-    .action(() => run('endMaintenance', undefined))
+    .option(...JSON_OBJECT)
+    .action((options) => run('endMaintenance', options))
   maintenance
     .command('status')
     .description('show whether maintenance is on')
-    .action(() => run('showMaintenance', undefined))
+    .option(...JSON_OBJECT)
+    .action((options) => run('showMaintenance', options))
 }
 
 export function addHealthCommand(program: Command): void {
@@ -71,18 +74,27 @@ async function health(
 
 async function beginMaintenance(
   { data }: Administration,
-  { until }: { until: number },
+  { until, json }: { until: number; json?: Flag },
 ): Promise<string> {
   await data.settings.save(maintenanceSetting(until))
+  if (json) return maintenanceJson(until)
   return `Maintenance until ${isoTime(until)}: the API answers 503. Short links still work.`
 }
 
-async function endMaintenance({ data }: Administration): Promise<string> {
+async function endMaintenance(
+  { data }: Administration,
+  { json }: { json?: Flag },
+): Promise<string> {
   await data.settings.save(maintenanceSetting(undefined))
-  return 'No maintenance.'
+  return json ? maintenanceJson(undefined) : 'No maintenance.'
 }
 
-function showMaintenance({ maintenance }: Administration): string {
+/** `until` is null without maintenance. */
+const maintenanceJson = (until: number | undefined): string =>
+  JSON.stringify({ until: until === undefined ? null : isoTime(until) })
+
+function showMaintenance({ maintenance }: Administration, { json }: { json?: Flag }): string {
   const until = maintenance.until()
+  if (json) return maintenanceJson(until)
   return until === undefined ? 'No maintenance.' : `Maintenance until ${isoTime(until)}.`
 }

@@ -2,7 +2,8 @@
 
 import type { Schemas } from './openapi.gen.ts'
 
-type Query<Operation extends 'listLinks' | 'hits' | 'visits' | 'qr'> = Schemas[`${Operation}_query`]
+type QueryOf<Name> = Name extends `${infer Operation}_query` ? Operation : never
+type Query<Operation extends QueryOf<keyof Schemas>> = Schemas[`${Operation}_query`]
 
 export interface CallOptions {
   /** Cancels the request and its retries. The call rejects with the signal's reason. */
@@ -10,6 +11,7 @@ export interface CallOptions {
 }
 
 export interface ListOptions extends CallOptions, Query<'listLinks'> {}
+export interface OwnListOptions extends CallOptions, Query<'listOwnLinks'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
 export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format'> {}
 
@@ -48,6 +50,7 @@ export type ListedLink = Schemas['ListedLink']
 
 /** A link of the account with its optional properties. */
 export type OwnLink = Schemas['OwnLink']
+export type OwnLinkPage = Schemas['OwnLinkPage']
 /** Properties that `patchLink` can change. Null clears one; an absent one stays. */
 export interface LinkChange extends Omit<Schemas['LinkChange'], 'tags' | 'aliases'> {
   /** At most 20, each of 1 to 40 characters without a comma. Stored in small letters. */

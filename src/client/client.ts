@@ -25,6 +25,8 @@ import type {
   ListedLink,
   ListOptions,
   OwnLink,
+  OwnLinkPage,
+  OwnListOptions,
   QrAddresses,
   QrImage,
   QrOptions,
@@ -36,6 +38,7 @@ import type {
   VisitsOptions,
 } from './api.ts'
 import { HopcodeError, HopcodeNetworkError } from './errors.ts'
+import { everyItem } from './every-item.ts'
 
 export type * from './api.ts'
 export { type ErrorKind, HopcodeError, HopcodeNetworkError } from './errors.ts'
@@ -141,6 +144,18 @@ export class Hopcode {
     return this.#json('POST', '/api/delete', { ...options, body: { code, passcode } })
   }
 
+  /** One page of the account's links with their properties, newest first. */
+  links(options: OwnListOptions = {}): Promise<OwnLinkPage> {
+    const { limit, offset, search, tag, state, ...call } = options
+    const query = { limit, offset, search, tag, state }
+    return this.#json('GET', '/api/links', { ...call, query })
+  }
+
+  /** All links that match, page by page. Links that are created meanwhile may appear twice. */
+  allLinks(options: Omit<OwnListOptions, 'limit' | 'offset'> = {}): AsyncGenerator<OwnLink> {
+    return everyItem((page) => this.links({ ...options, ...page }))
+  }
+
   /** A link of the account with its properties, such as title, tags and expiry. */
   getLink(code: string, options: CallOptions = {}): Promise<OwnLink> {
     return this.#json('GET', `/api/links/${encodeURIComponent(code)}`, options)
@@ -193,13 +208,8 @@ export class Hopcode {
   }
 
   /** All links that match, page by page. Links that are created meanwhile may appear twice. */
-  async *listAll(options: Omit<ListOptions, 'limit' | 'offset'> = {}): AsyncGenerator<ListedLink> {
-    const limit = 200
-    for (let offset = 0; ; offset += limit) {
-      const { items, total } = await this.list({ ...options, limit, offset })
-      yield* items
-      if (items.length < limit || offset + limit >= total) return
-    }
+  listAll(options: Omit<ListOptions, 'limit' | 'offset'> = {}): AsyncGenerator<ListedLink> {
+    return everyItem((page) => this.list({ ...options, ...page }))
   }
 
   /** Hits of one of the account's links over time. */

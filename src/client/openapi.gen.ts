@@ -124,6 +124,13 @@ export interface Schemas {
     created_at: string;
     hit_count: number;
   };
+  OwnLinkPage: {
+    total: number;
+    limit: number;
+    offset: number;
+    count: number;
+    items: Schemas["OwnLink"][];
+  };
   OwnLink: {
     /** @example SPRING26 */
     code: string;
@@ -392,6 +399,18 @@ export interface Schemas {
     offset?: number;
     /** @description A part of the code or the URL, in any letter case. */
     search?: string;
+  };
+  listOwnLinks_query: {
+    /** @description How many codes to give. */
+    limit?: number;
+    /** @description How many codes to skip. */
+    offset?: number;
+    /** @description Words that the code, URL, title, tags, note or aliases contain, in any letter case and without accents; or a short URL. */
+    search?: string;
+    /** @description Only links with this tag. */
+    tag?: string;
+    /** @description What visitors find. */
+    state?: "active" | "paused" | "expired" | "scheduled" | "unused";
   };
   hits_query: {
     /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */

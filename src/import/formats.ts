@@ -75,6 +75,11 @@ export type FormatName = keyof typeof FORMATS
 export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
 export const formatOf = (name: FormatName): Format => FORMATS[name]
 
+/** What the refusal of another file says. */
+export const KNOWN =
+  'Hopcode reads CSV files and exports of ' +
+  `${FORMAT_NAMES.flatMap((name) => (name === 'csv' ? [] : [formatOf(name).label])).join(', ')}.`
+
 const SQLITE = 'SQLite format 3\0'
 
 /** A file that can be read as often as needed. */
@@ -93,21 +98,31 @@ export async function openSource(
 ): Promise<OpenSource> {
   const rows = named === 'hopcode' ? undefined : await rowsOf(file)
   if (!rows) return { format: 'hopcode', rows: () => readLines(file) }
-  const reading = rows()
-  const { value: first } = await reading.next()
-  await reading.return()
+  const first = await firstRowOf(rows)
   const names = Object.keys(first?.values ?? {}).map(plainName)
   if (first && !hasUrl(names)) {
     const found = names.slice(0, 10).join(', ').slice(0, 200)
     throw new SourceError(
       `${file.name} has no column that Hopcode takes for a destination, such as “Long URL”. ` +
-        `It has: ${found}.`,
+        `It has: ${found}. ${KNOWN}`,
     )
   }
   const known = FORMAT_NAMES.find((name) =>
     formatOf(name).marks.some((mark) => mark.every((one) => names.includes(one))),
   )
   return { format: named === 'auto' ? (known ?? 'csv') : named, rows }
+}
+
+/** Throws SourceError, which says what can be read, if the file has no form that is known. */
+async function firstRowOf(rows: () => AsyncGenerator<SourceRow, void>) {
+  try {
+    const reading = rows()
+    const { value } = await reading.next()
+    await reading.return()
+    return value ?? undefined
+  } catch (error) {
+    throw error instanceof SourceError ? new SourceError(`${error.message} ${KNOWN}`) : error
+  }
 }
 
 /** Undefined for an export of Hopcode. */

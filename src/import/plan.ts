@@ -3,7 +3,7 @@ import { CODE_PATTERN } from '../lib/code.ts'
 import { findPathProblem } from '../links/aliases.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
-import { type FormatName, formatOf, type OpenSource, openSource } from './formats.ts'
+import { type FormatName, formatOf, KNOWN, type OpenSource, openSource } from './formats.ts'
 import { charactersOf, type ImportRow, parseLine, parseRow } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
@@ -138,7 +138,13 @@ async function* firstPass(
   pages.requireComplete()
   scan.paths.close()
   scan.names.close()
-  if (scan.rows === 0) throw new SourceError('There are no links in it.')
+  if (scan.rows === 0) {
+    const names = files
+      .map(({ name }) => name)
+      .join(', ')
+      .slice(0, 200)
+    throw new SourceError(`There are no links in ${names}. ${KNOWN}`)
+  }
   requireNamedDomain(scan, options)
   return scan
 }

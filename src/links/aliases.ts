@@ -105,7 +105,7 @@ export interface Alias {
   code: Code
 }
 
-interface StoredAlias {
+export interface StoredAlias {
   path: string
   /** 1: found in any case. */
   anyCase: number

@@ -30,6 +30,7 @@ const STATES = {
   unused: 'coalesce(h.count, 0) = 0',
 } as const
 export type LinkStateName = keyof typeof STATES
+export const LINK_STATES = Object.keys(STATES) as [LinkStateName, ...LinkStateName[]]
 
 export interface AccountFilter extends LinkFilter {
   accountId: AccountId

@@ -1,13 +1,16 @@
 import type { Database } from 'bun:sqlite'
+import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
-import { isoTime } from '../lib/clock.ts'
-import { type AliasRules, patchPaths } from './aliases.ts'
+import { isoTime, MINUTE } from '../lib/clock.ts'
+import { type AliasRules, patchPaths, type StoredAlias } from './aliases.ts'
 import { refusalOfDestinations } from './destination-policy.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
+import type { LinkPages } from './lists.ts'
+import type { OwnListQuery, OwnListView } from './own-list-schema.ts'
 import type { PatchLinks } from './property-store.ts'
 import {
   type LinkProperties,
@@ -18,6 +21,7 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
+import { searchTextOf } from './resolve.ts'
 import type { PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
@@ -78,16 +82,59 @@ export interface PropertiesDeps extends ChangeDeps {
 /** The account's own link with its properties. Throws `code_not_found`. */
 export function getProperties(deps: PropertiesDeps, owner: Account, code: string): PropertiesView {
   const link = requireOwnedLink(deps, owner, code)
-  const aliases = deps.aliases.rowsOf(link.id)
+  const detailed = {
+    ...link,
+    hitCount: deps.hits.ofLink(link.id),
+    properties: deps.properties.propertiesOf(link.id),
+  }
+  return viewOf(deps, detailed, deps.aliases.rowsOf(link.id))
+}
+
+/**
+ * A page of the account's links with their properties, newest first. The search finds what the
+ * search of the dashboard finds. Throws `search_timeout`.
+ */
+export async function listWithProperties(
+  deps: PropertiesDeps & { pages: Pick<LinkPages, 'findPage'> },
+  { id: accountId }: Account,
+  { limit, offset, search, tag, state }: z.output<typeof OwnListQuery>,
+  signal?: AbortSignal,
+): Promise<OwnListView> {
+  const now = deps.clock()
+  const { total, links } = await deps.pages.findPage(
+    {
+      accountId,
+      limit,
+      offset,
+      search: search === undefined ? undefined : searchTextOf(deps, accountId, search),
+      inProperties: true,
+      tag,
+      // Matches are counted once a minute.
+      state: state && { is: state, at: now - (now % MINUTE) },
+    },
+    signal,
+  )
+  const aliases = deps.aliases.ofLinks(links.map(({ id }) => id))
+  const items = withDetails(deps, links).map((link) =>
+    viewOf(deps, link, aliases.get(link.id) ?? []),
+  )
+  return { total, limit, offset, count: items.length, items }
+}
+
+function viewOf(
+  { addresses }: PropertiesDeps,
+  link: DetailedLink,
+  aliases: readonly StoredAlias[],
+): PropertiesView {
   return {
     code: link.code,
     url: link.url,
-    short_url: deps.addresses.short(link),
-    qr_url: deps.addresses.qr(link),
-    display_url: deps.addresses.display(link),
+    short_url: addresses.short(link),
+    qr_url: addresses.qr(link),
+    display_url: addresses.display(link),
     created_at: isoTime(link.createdAt),
-    hit_count: deps.hits.ofLink(link.id),
-    ...propertiesView(deps.properties.propertiesOf(link.id)),
+    hit_count: link.hitCount,
+    ...propertiesView(link.properties),
     aliases: aliases.map(({ path }) => path),
     display_alias: aliases.find(({ displayed }) => displayed === 1)?.path ?? null,
   }

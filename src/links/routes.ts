@@ -5,7 +5,8 @@ import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
 import { changeOf } from './link-change.ts'
-import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
+import { OwnListQuery, OwnListView } from './own-list-schema.ts'
+import { changeLink, getProperties, listWithProperties, type PropertiesDeps } from './properties.ts'
 import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
@@ -201,6 +202,22 @@ export const linkPropertyRoutes = (deps: Deps) =>
 const propertyReads = (deps: Deps) =>
   new Elysia({ name: 'links.properties.read', prefix: '/api' })
     .use(requireKey(deps, 'read'))
+    .get(
+      '/links',
+      async ({ account, query, request }) => {
+        const parsed = parseWith(OwnListQuery, query)
+        return longJson(await listWithProperties(deps, account, parsed, request.signal))
+      },
+      {
+        detail: operation({
+          id: 'listOwnLinks',
+          summary: 'Links of the account with their properties, newest first',
+          description: 'As `list`, with properties and aliases, which the search covers too.',
+          query: OwnListQuery,
+          answers: { 200: { description: 'A page of links.', view: OwnListView } },
+        }),
+      },
+    )
     .get('/links/:code', ({ account, params }) => getProperties(deps, account, params.code), {
       detail: operation({
         id: 'getLink',

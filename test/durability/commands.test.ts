@@ -168,3 +168,49 @@ test('a socket that is no socket does not keep the service from starting', async
   expect(await emailsIn(env)).toEqual(['a@example.com'])
   rmSync(join(folder.path, 'serving.sock'))
 })
+
+test('with --json every result is JSON, and an empty list is nothing', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: join(folder.path, 'data'), BASE_URL: 'https://hop.test' }
+  const email = 'a@example.com'
+  const run = async (line: string) => {
+    const { code, out, err } = await command([...line.split(' '), '--json'], env)
+    expect([line, code, err]).toEqual([line, 0, ''])
+    return out
+  }
+  const json = async (line: string) => JSON.parse(await run(line))
+  const { api_key } = await json(`account create --email ${email} --plan pro`)
+  await using service = await Service.start(env)
+  expect((await service.post('/api/reserve', api_key, { code: 'SPRING26' })).status).toBe(201)
+  await service.end('SIGTERM')
+  expect(await run('link disabled')).toBe('')
+  const account = { account_id: 1, email }
+  expect(await json(`account set-plan --email ${email} --plan pro`)).toEqual({
+    ...account,
+    plan: 'pro',
+  })
+  expect(await json(`account disable --email ${email} --links`)).toEqual({
+    ...account,
+    disabled: true,
+    links: true,
+  })
+  expect(await json(`account enable --email ${email}`)).toEqual({ ...account, disabled: false })
+  expect(await json(`account reset-two-factor --email ${email}`)).toEqual({
+    ...account,
+    was_on: false,
+  })
+  const revoked = await json(`key revoke --email ${email}`)
+  expect(revoked).toMatchObject({ ...account, name: 'Default' })
+  expect(Date.parse(revoked.ends_at)).toBeGreaterThan(Date.now())
+  const { until } = await json('maintenance on --until 2h')
+  expect(await json('maintenance status')).toEqual({ until })
+  expect(await json('maintenance off')).toEqual({ until: null })
+  const disabled = { code: 'SPRING26', disabled: true, reason: 'spam' }
+  expect(await json('link disable spring26 --reason spam')).toEqual(disabled)
+  expect(await json('link disabled')).toMatchObject({ code: 'SPRING26', reason: 'spam' })
+  expect(await json('link enable SPRING26')).toEqual({ code: 'SPRING26', disabled: false })
+  const backup = join(folder.path, 'now.hopcode')
+  const { file: _, ...counted } = await json(`backup ${backup}`)
+  const restored = await json(`restore ${backup}`)
+  expect(restored).toMatchObject({ from: backup, ...counted, old_files: expect.any(String) })
+})

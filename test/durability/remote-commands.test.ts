@@ -120,7 +120,9 @@ test('hopcode links and qr find a link by code, alias, short URL and title', asy
     ['sommer-fest', aliased],
     ['hop.test/sommer-fest', aliased],
     ['fête', aliased],
-    ['ÉTÉ', poster],
+    ['fete', aliased],
+    ['ete rome', poster],
+    ['ÉTÉ in', poster],
     ['in rome', winter + poster],
   ] as const
   for (const [text, out] of FOUND) {
@@ -130,27 +132,32 @@ test('hopcode links and qr find a link by code, alias, short URL and title', asy
     ])
   }
   const json = await command(['links', 'fête', '--json'], remote)
-  expect(JSON.parse(json.out)).toMatchObject({ short_url: 'https://hop.test/sommer-fest' })
+  expect(JSON.parse(json.out)).toMatchObject({ display_url: 'https://hop.test/sommer-fest' })
+  const all = await command(['links'], remote)
+  expect(all).toEqual({ code: 0, out: winter + aliased + poster, err: '' })
 
   const IMAGES = [
     ['poster26', 'POSTER26'],
     ['https://hop.test/POSTER26', 'POSTER26'],
     ['winter in', 'WINTER26'],
-    ['été', 'POSTER26'],
+    ['ete in', 'POSTER26'],
+    ['sommer-fest', 'sommer-fest'],
+    ['https://hop.test/sommer-fest', 'sommer-fest'],
+    ['fête', 'sommer-fest'],
   ] as const
-  for (const [at, [text, code]] of IMAGES.entries()) {
+  for (const [at, [text, path]] of IMAGES.entries()) {
     const out = join(folder.path, `${at}.png`)
     expect(await command(['qr', text, '--out', out], remote)).toMatchObject({ code: 0, err: '' })
-    expect((await decodeQr(readFileSync(out))).text).toBe(`https://hop.test/${code}`)
+    expect((await decodeQr(readFileSync(out))).text).toBe(`https://hop.test/${path}`)
   }
-  const byAlias = join(folder.path, 'alias.png')
-  expect((await command(['qr', 'sommer-fest', '--out', byAlias], remote)).code).toBe(0)
-  const { text: shortUrl } = await decodeQr(readFileSync(byAlias))
-  expect(
-    (await fetch(service.url + new URL(shortUrl).pathname, { redirect: 'manual' })).headers.get(
-      'location',
-    ),
-  ).toBe('https://example.com/2')
+  const described = await command(
+    ['qr', 'fête', '--json', '--out', join(folder.path, 'a.svg')],
+    remote,
+  )
+  expect(JSON.parse(described.out)).toMatchObject({ format: 'svg', code: expect.any(String) })
+  // The image of a code is the one that the service gives.
+  const image = await fetch(`${service.url}/api/qr/POSTER26`)
+  expect(readFileSync(join(folder.path, '0.png'))).toEqual(Buffer.from(await image.bytes()))
 
   const MISSED = [
     ['links', 'nosuch'],
@@ -167,7 +174,10 @@ test('hopcode links and qr find a link by code, alias, short URL and title', asy
     expect(err).toContain(`“${args[1]}”`)
   }
   const several = await command(['qr', 'in Rome'], remote)
-  expect([several.code, several.err]).toEqual([1, expect.stringContaining('WINTER26, POSTER26')])
+  expect([several.code, several.err]).toEqual([
+    1,
+    expect.stringContaining('/WINTER26, https://hop.test/POSTER26'),
+  ])
 
   const anonymous = { HOPCODE_URL: service.url, DATA_DIR }
   const out = join(folder.path, 'anonymous.png')

@@ -57,6 +57,7 @@ test('the client reaches every endpoint', async () => {
   const own = await hopcode.patchLink(code, { title: 'Flyer', tags: ['Spring'], paused: false })
   expect(own).toMatchObject({ code, url, title: 'Flyer', tags: ['spring'], hit_count: 1 })
   expect(await hopcode.getLink(code)).toEqual(own)
+  expect(await Array.fromAsync(hopcode.allLinks({ search: code }))).toEqual([own])
 
   expect(await hopcode.status()).toMatchObject({ status: 'operational', total_redirects: 1 })
   expect(await hopcode.delete({ code, passcode })).toEqual({ code, deleted: true })

@@ -236,3 +236,42 @@ test.each(REFUSED)('hopcode %s says what is wrong', async (args, code, message) 
   expect([result.code, result.out]).toEqual([code, ''])
   expect(result.err).toMatch(message)
 })
+
+const NO_EXPORTS: [name: string, content: string | Uint8Array][] = [
+  ['notes.txt', 'Dear reader,\nthis is no export.\n'],
+  ['empty.csv', ''],
+  ['head.csv', 'Short URL,Long URL\n'],
+  ['picture.png', new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13])],
+  ['data.json', '[{"name":"a","size":1}]'],
+  ['other.sql', 'CREATE TABLE cats (id int);\nINSERT INTO cats VALUES (1);\n'],
+]
+test('a file that is no export is refused with its name and the formats', async () => {
+  using set = await setUp()
+  await using _service = await Service.start(set.env)
+  for (const [name, content] of NO_EXPORTS) {
+    const file = join(set.folder.path, name)
+    writeFileSync(file, content)
+    const { code, out, err } = await set.run(`import ${file} --account ${EMAIL}`)
+    expect([name, code, out]).toEqual([name, 1, ''])
+    expect(err).toContain(name)
+    expect(err).toContain('YOURLS')
+  }
+  const bad = join(set.folder.path, 'bad.csv')
+  writeFileSync(bad, 'keyword,url\na,\nb,\nc,https://x.example\n')
+  const { code, err } = await set.run(`import ${bad} --account ${EMAIL}`)
+  expect([code, err]).toEqual([1, expect.stringContaining('read as YOURLS')])
+})
+
+test('the ending of a file decides on the format of an export', async () => {
+  using set = await setUp()
+  await using _service = await Service.start(set.env)
+  const exported = async (name: string, options = '') => {
+    const file = join(set.folder.path, name)
+    expect((await set.run(`export ${file} --account ${EMAIL} ${options}`.trim())).code).toBe(0)
+    return readFileSync(file, 'utf8')
+  }
+  expect(await exported('new.CSV')).toContain('Short URL,')
+  expect(await exported('new.jsonl')).toStartWith('{')
+  expect(await exported('new.txt')).toStartWith('{')
+  expect(await exported('other.csv', '--format jsonl')).toStartWith('{')
+})

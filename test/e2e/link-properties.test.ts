@@ -196,3 +196,37 @@ test('a revoked key changes nothing, also if it was revoked while the body arriv
   expect(await patch(app, { title: 'x' }, CODE, old)).toMatchObject({ status: 401 })
   expect((await get(app)).body).toEqual(PLAIN)
 })
+
+test('links are listed with their properties, and found by them', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
+  await app.claim(CODE, URL)
+  await app.claim('MENU2026', 'https://example.com/menu')
+  const change = { title: 'Café sale', tags: ['poster'], paused: true, aliases: ['sommer-fest'] }
+  const { body: changed } = await patch(app, change)
+  const list = async (query: string, key = 'free') => {
+    const { status, body } = await app.call('GET', `/api/links?${query}`, { key })
+    expect([query, status]).toEqual([query, 200])
+    return body as { total: number; count: number; items: { code: string }[] }
+  }
+  const all = await list('')
+  expect([all.total, all.count]).toEqual([2, 2])
+  expect(all.items[0]).toEqual((await get(app, 'MENU2026')).body as never)
+  expect(all.items[1]).toEqual(changed as never)
+  const FOUND = [
+    ['search=cafe', [CODE]],
+    ['search=SALE%20caf%C3%A9', [CODE]],
+    ['search=sommer', [CODE]],
+    ['search=hop.test/sommer-fest', [CODE]],
+    ['search=menu', ['MENU2026']],
+    ['tag=Poster', [CODE]],
+    ['state=paused', [CODE]],
+    ['state=active', ['MENU2026']],
+    ['state=active&tag=poster', []],
+    ['limit=1&offset=1', [CODE]],
+  ] as const
+  for (const [query, codes] of FOUND) {
+    const { items } = await list(query)
+    expect([query, items.map(({ code }) => code)]).toEqual([query, [...codes]])
+  }
+  expect((await list('', 'pro')).items).toEqual([])
+})

@@ -60,6 +60,7 @@ const QUERIES: Record<string, string[]> = {
   'POST /api/import': ['query dry_run'],
   'GET /api/export': ['query format'],
   'GET /api/hits': ['query by', 'query from', 'query to'],
+  'GET /api/links': ['query limit', 'query offset', 'query search', 'query state', 'query tag'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
   'GET /api/visits': VISITS_QUERY,
   'GET /api/links/{code}/visits': VISITS_QUERY,

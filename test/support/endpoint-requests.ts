@@ -208,6 +208,17 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
       {},
     ],
   ],
+  'GET /api/links': ({ code }) => [
+    [400, 'Invalid limit: must be an integer between 1 and 200', { query: 'limit=0&tag=' }],
+    [400, /^Invalid tags: each must have/, { query: 'tag=&state=gone' }],
+    [400, /^Invalid state: must be one of active, /, { query: 'state=gone' }],
+    [200, undefined, { query: `search=${code.toLowerCase()}` }],
+    [
+      200,
+      { total: 0, limit: 1, offset: 1, count: 0, items: [] },
+      { query: 'search=nothing&tag=none&state=paused&limit=1&offset=1' },
+    ],
+  ],
   'GET /api/links/{code}': ({ code }, foreign) => [
     [404, NOT_FOUND, { code: UNKNOWN }],
     [404, notOwned(foreign), { code: foreign.code.toLowerCase() }],
