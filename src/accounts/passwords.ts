@@ -87,7 +87,7 @@ export class Passwords {
 
   constructor({ start, time }: PasswordsOptions) {
     this.#start = start
-    const queue = () => new FairQueue({ ...PACE, places: WAITING_MAX, full: busy, time })
+    const queue = () => new FairQueue({ ...PACE, jobsMax: WAITING_MAX, full: busy, time })
     this.#queues = { anonymous: queue(), trusted: queue(), oneTimeLink: queue() }
   }
 

@@ -68,7 +68,7 @@ export class VisitDetails {
   /** One slice of one report at a time, in the order of the readers. */
   readonly #reads = new FairQueue({
     ...SLICES,
-    places: READS_MAX,
+    jobsMax: READS_MAX,
     full: () => new AppError('overloaded', '', retryAfter(5)),
   })
 

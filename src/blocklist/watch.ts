@@ -186,7 +186,7 @@ export class Blocklist {
           const worker = new Worker(this.#options.thread)
           thread = await Thread.start<LoaderCalls>(worker, null, { batchMax: 1, queueMax: 1 })
         }
-        this.#take(list, await thread.call('load', { file: list.file }))
+        this.#install(list, await thread.call('load', { file: list.file }))
       } catch (error) {
         this.#keep(list, `cannot be read: ${messageOf(error)}`, { retry: true })
       }
@@ -194,7 +194,7 @@ export class Blocklist {
     await thread?.close()
   }
 
-  #take(list: Watched, loaded: Loaded): void {
+  #install(list: Watched, loaded: Loaded): void {
     if ('refused' in loaded) {
       this.#keep(list, loaded.refused, { retry: false })
       return

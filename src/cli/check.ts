@@ -165,8 +165,8 @@ const named = (images: readonly string[]): string =>
 
 function* noteOldFolders(dataDir: string): Generator<Finding> {
   const entries = readdirSync(dataDir)
-  const kept = /^before-restore-|\.before-|^hits\.journal\.damaged-/
-  const names = entries.filter((name) => kept.test(name)).join(', ')
+  const oldFile = /^before-restore-|\.before-|^hits\.journal\.damaged-/
+  const names = entries.filter((name) => oldFile.test(name)).join(', ')
   if (names)
     yield note('old files', `kept from before a restore or an upgrade, or damaged: ${names}`)
   if (entries.includes(UNFINISHED)) {

@@ -24,7 +24,7 @@ export class Cluster {
   constructor({ port, log }: { port: MessagePort; log: Log }) {
     this.#log = log
     this.#port = port
-    port.onmessage = ({ data }: { data: StateEvent }) => this.#take(data)
+    port.onmessage = ({ data }: { data: StateEvent }) => this.#setState(data)
   }
 
   /** Resolves when all live hosts have applied the entry `seq`, after `WAIT_MS` at the latest. */
@@ -60,7 +60,7 @@ export class Cluster {
     return this.#state?.hosts.every(({ isLive, applied }) => !isLive || applied >= seq) ?? true
   }
 
-  #take(state: StateEvent): void {
+  #setState(state: StateEvent): void {
     this.#state = state
     this.#stateAt = performance.now()
     for (const [resolve, seq] of this.#waiting) {

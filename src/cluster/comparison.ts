@@ -70,7 +70,7 @@ export class Comparison {
   }
 
   /** Notes an applied entry of any host. Returns whether it is a part of a comparison. */
-  take(seq: number, [call]: readonly LoggedCall[], [outcome]: readonly Outcome[]): boolean {
+  noteEntry(seq: number, [call]: readonly LoggedCall[], [outcome]: readonly Outcome[]): boolean {
     if (call?.name !== 'hashRows') return false
     if ((call.args as HashRows).from === null) this.#hasBegun = true
     const hashed = outcome && 'value' in outcome ? (outcome.value as HashedRows | undefined) : null

@@ -217,12 +217,12 @@ testLog('PostgreSQL adds no entry after its deadline, and finds one that it adde
   const { log, run } = cluster
   await log.head()
   const entry = (batch: string) => ({ batch, version: 1, calls: Buffer.from('[]') })
-  const place = await log.append(entry('a'), log.deadlineAfter(60_000))
-  expect(place.seq).toBe(1)
+  const added = await log.append(entry('a'), log.deadlineAfter(60_000))
+  expect(added.seq).toBe(1)
   const over = log.deadlineAfter(-1)
   await expect(log.append(entry('b'), over)).rejects.toThrow('too late')
   // Its first answer was lost.
-  expect(await log.append(entry('a'), over)).toEqual(place)
+  expect(await log.append(entry('a'), over)).toEqual(added)
   // The deadline passes while another entry is added.
   await run(async (sql) => {
     const deadline = log.deadlineAfter(200)

@@ -133,7 +133,7 @@ export class PostgresLog {
   }
 
   /**
-   * Adds an entry and returns its place. With a batch that the log has already, nothing is added:
+   * Adds an entry and returns its number. With a batch that the log has already, nothing is added:
    * a batch whose outcome is unknown can be appended again. After `deadline`, PostgreSQL adds
    * nothing: a statement that was on its way for longer could replace a newer change.
    */

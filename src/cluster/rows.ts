@@ -8,8 +8,8 @@ import { assert } from '../lib/assert.ts'
 const OWN_TABLES = /^(log_position|host_settings|search_progress|links_search.*|sqlite_stat.*)$/
 const OWN_COLUMNS = ['hit_totals.journal_id', 'hit_totals.position']
 
-/** The place after a row. */
-interface RowPlace {
+/** The end of a row, where the next read begins. */
+interface RowCursor {
   table: string
   /** The primary key of the row; null before the first one. */
   key: (string | number)[] | null
@@ -19,7 +19,7 @@ export interface HashRows {
   /** The version of the database: rows of another one cannot be compared. */
   version: number
   /** Null for the first part. */
-  from: RowPlace | null
+  from: RowCursor | null
   rowsMax: number
   bytesMax: number
 }
@@ -28,7 +28,7 @@ export interface HashedRows {
   /** Equal on all hosts whose rows of this part are equal. Hexadecimal. */
   digest: string
   /** The next part; null after the last one. */
-  next: RowPlace | null
+  next: RowCursor | null
 }
 
 const CHUNK_ROWS = 100
@@ -43,11 +43,11 @@ export function rowHashes(db: Database) {
     hashRows({ from, rowsMax, bytesMax, ...author }: HashRows): HashedRows | undefined {
       if (author.version !== version) return undefined
       const hash = new Bun.CryptoHasher('sha256')
-      let place: RowPlace | null = from ?? start(0)
-      for (let rows = 0, bytes = 0; place && rows < rowsMax && bytes < bytesMax; ) {
-        const { table } = place
+      let cursor: RowCursor | null = from ?? start(0)
+      for (let rows = 0, bytes = 0; cursor && rows < rowsMax && bytes < bytesMax; ) {
+        const { table } = cursor
         const at = tables.findIndex(({ name }) => name === table)
-        const chunk = tables[at]?.read(place.key)
+        const chunk = tables[at]?.read(cursor.key)
         assert(chunk, `the table ${table} exists`)
         hash.update(`${table} ${chunk.length}\n`)
         for (const { text } of chunk) {
@@ -56,9 +56,9 @@ export function rowHashes(db: Database) {
         }
         rows += chunk.length
         const last = chunk[CHUNK_ROWS - 1]
-        place = last ? { table, key: last.key } : start(at + 1)
+        cursor = last ? { table, key: last.key } : start(at + 1)
       }
-      return { digest: hash.digest('hex'), next: place }
+      return { digest: hash.digest('hex'), next: cursor }
     },
   }
 }
@@ -66,7 +66,7 @@ export function rowHashes(db: Database) {
 interface SharedTable {
   name: string
   /** The next rows after a key. `text` has all values of the row. */
-  read(key: RowPlace['key']): { key: (string | number)[]; text: string }[]
+  read(key: RowCursor['key']): { key: (string | number)[]; text: string }[]
 }
 
 /** `sqlite_sequence` included: new rows get the same ids. */

@@ -85,12 +85,12 @@ export class SharedOrder implements Order {
     this.#applier = new Applier(options)
     this.#problem = this.#applier.problem
     this.#comparison = new Comparison(options)
-    this.#confirmed = this.place
-    this.#posted = this.place
+    this.#confirmed = this.seq
+    this.#posted = this.seq
     this.#firstReport = this.#report()
   }
 
-  get place(): number {
+  get seq(): number {
     return this.#applier.position.seq
   }
 
@@ -114,7 +114,7 @@ export class SharedOrder implements Order {
   /** The control thread has applied the effects of the entries up to `seq`. */
   confirm(seq: number): void {
     // Entries after the last posted one have no effects on the control thread.
-    this.#confirmed = seq < this.#posted ? seq : this.place
+    this.#confirmed = seq < this.#posted ? seq : this.seq
     this.#confirming ??= this.#sendConfirmed().finally(() => {
       this.#confirming = undefined
     })
@@ -135,7 +135,7 @@ export class SharedOrder implements Order {
       await this.#firstReport
       this.#requireOrder()
       const { head } = await log.head()
-      for (; this.place < head; this.#requireOrder()) {
+      for (; this.seq < head; this.#requireOrder()) {
         // What is left then is followed in the background.
         await withTimeout(until - performance.now(), this.#follow(), NOT_READ).catch(() => {})
         if (this.#readProblem) throw new Error(this.#readProblem)
@@ -177,12 +177,12 @@ export class SharedOrder implements Order {
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
       const deadline = log.deadlineAfter(ms)
-      const place = await retry({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
+      const added = await retry({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
         log.append(entry, deadline, ms),
       )
       // Usually no other host has appended in between, so the entry need not be read from the log.
-      const isNext = place.seq === this.place + 1
-      for (const _ of this.#apply(isNext ? [{ ...entry, ...place, host }] : []));
+      const isNext = added.seq === this.seq + 1
+      for (const _ of this.#apply(isNext ? [{ ...entry, ...added, host }] : []));
       if (!isNext) void this.#follow()
       return await withTimeout(APPEND_MS, applied, NOT_READ)
     } finally {
@@ -230,7 +230,7 @@ export class SharedOrder implements Order {
     const { log } = this.#options
     const applied = this.#confirmed
     // Entries may be appended and applied before the answer arrives.
-    const { place } = this
+    const { seq } = this
     const problem = this.#anyProblem ?? (this.#isCurrent ? undefined : this.#behind) ?? null
     const { digests } = this.#comparison
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
@@ -247,7 +247,7 @@ export class SharedOrder implements Order {
     this.#reported = problem
     this.#contactAt = performance.now()
     this.#contactProblem = undefined
-    this.#checkState(this.#state, place)
+    this.#checkState(this.#state, seq)
     this.#isCurrent = this.#state.lagMs < (this.#isCurrent ? OLD_MS : LEASE_MS)
     this.#postState()
     // The report does not wait for these: the other hosts must know that this one is live.
@@ -264,9 +264,9 @@ export class SharedOrder implements Order {
     if (deleted > 0) this.#prunedAt = Number.NEGATIVE_INFINITY
   }
 
-  #checkState(state: LogState, place: number): void {
+  #checkState(state: LogState, seq: number): void {
     if (state.cluster !== this.#applier.position.cluster) this.#stop(OTHER_CLUSTER)
-    else if (state.head < place) this.#stop(LOST_TAIL)
+    else if (state.head < seq) this.#stop(LOST_TAIL)
     else if (this.#comparison.judge(state) === 'wrong') {
       // First: a full disk may refuse the record, which the next report then tries again.
       this.#stop(DAMAGED)
@@ -285,8 +285,8 @@ export class SharedOrder implements Order {
   #postState(): void {
     this.#options.onState({
       contactMs: performance.now() - this.#contactAt,
-      head: Math.max(this.#state?.head ?? 0, this.place),
-      applied: this.place,
+      head: Math.max(this.#state?.head ?? 0, this.seq),
+      applied: this.seq,
       hosts: this.#state?.hosts ?? [],
       problem: this.#notFollowing,
       comparisons: this.#comparison.completed,
@@ -314,7 +314,7 @@ export class SharedOrder implements Order {
   /** False if there were no entries, or they could not be read or applied. */
   async #applyNext(): Promise<boolean> {
     const { log } = this.#options
-    const entries = await log.readAfter(this.place).catch((error: unknown) => {
+    const entries = await log.readAfter(this.seq).catch((error: unknown) => {
       this.#readProblem = messageOf(error)
     })
     if (!entries) return false
@@ -343,14 +343,14 @@ export class SharedOrder implements Order {
   #settle(entries: readonly AppliedEntry[]): void {
     const others: AppliedEvent['calls'] = []
     for (const { entry, calls, outcomes } of entries) {
-      const isComparison = this.#comparison.take(entry.seq, calls, outcomes)
+      const isComparison = this.#comparison.noteEntry(entry.seq, calls, outcomes)
       const answer = entry.host === this.#options.host && this.#waiting.get(entry.batch)
       if (answer) answer(outcomes)
       // No client waits for a comparison: the next report confirms it.
       else if (!isComparison)
         others.push(...calls.map(({ name }, at) => ({ name, ...outcomes[at] })))
     }
-    const seq = this.place
+    const seq = this.seq
     if (others.length > 0) {
       this.#posted = seq
       this.#options.onApplied({ seq, calls: others })

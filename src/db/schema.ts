@@ -253,7 +253,7 @@ export const visitBatches = sqliteTable('visit_batches', {
 })
 
 /** Public pages with the numbers of a link. */
-export const sharedPages = sqliteTable(
+export const publicPages = sqliteTable(
   'shared_pages',
   {
     linkId: integer('link_id').primaryKey(),

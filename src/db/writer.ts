@@ -18,8 +18,8 @@ const PROBE_MS = 1000
 
 /** Other hosts that apply the same writes. */
 interface OtherHosts {
-  /** Resolves when all have applied the writes up to `place`. Undefined if they already have. */
-  whenAllApplied(place: number): Promise<void> | undefined
+  /** Resolves when all have applied the entries up to `seq`. Undefined if they already have. */
+  whenAllApplied(seq: number): Promise<void> | undefined
 }
 
 /** The call that applies every change that this host lacks. It fails without PostgreSQL. */
@@ -100,7 +100,7 @@ export class Writer implements Decider {
    */
   whenAllApplied(name: string, options: CallOptions = {}): Promise<void> | undefined {
     const { isAcknowledged = !options.background && name !== COUNT_HITS } = options
-    return isAcknowledged ? this.#others?.whenAllApplied(this.#thread.place) : undefined
+    return isAcknowledged ? this.#others?.whenAllApplied(this.#thread.seq) : undefined
   }
 
   get isInCluster(): boolean {
@@ -139,13 +139,13 @@ export interface Order {
   /** One outcome per call, once the calls are durable and applied on this host. */
   submit(calls: readonly Call[]): Outcome[] | Promise<Outcome[]>
   /** How many entries of a shared order are applied; 0 without one. */
-  readonly place: number
+  readonly seq: number
   close(): void | Promise<void>
 }
 
 /** The order of a single host: the order in which the writer thread receives calls. */
 export const localOrder = (db: Database, functions: object): Order => ({
-  place: 0,
+  seq: 0,
   submit: (calls) => commitTogether(db, functions, calls),
   close() {},
 })

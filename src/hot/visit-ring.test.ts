@@ -26,7 +26,7 @@ test('a visit is read as it was recorded, with the wanted headers', () => {
   const lines = ['Host: x', 'USER-AGENT:\t \xe9 b ', 'Cookie: secret', 'Referer: y', 'referer: z']
   const head = `GET /ABCDEF?a=\xff&b=? HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
   recorder.record(4_294_967_295, client, request(head))
-  expect(reader.take()).toEqual([
+  expect(reader.drain()).toEqual([
     {
       linkId: 4_294_967_295,
       weight: 1,
@@ -38,14 +38,14 @@ test('a visit is read as it was recorded, with the wanted headers', () => {
       ]),
     },
   ])
-  expect(reader.take()).toEqual([])
+  expect(reader.drain()).toEqual([])
 })
 
 test('the headers of a visit are its own, also when its head is incomplete', () => {
   const { recorder, reader } = ring()
   const heads = ['GET /A', 'GET /B HTTP/1.1\r\nUser-Agent: b', 'GET /?c HTTP/1.1\r\nReferer: c\r\n']
   for (const head of heads) recorder.record(1, client, request(head))
-  expect(reader.take().map(({ query, headers }) => [query, ...headers])).toEqual([
+  expect(reader.drain().map(({ query, headers }) => [query, ...headers])).toEqual([
     [''],
     ['', ['user-agent', 'b']],
     ['c', ['referer', 'c']],
@@ -57,7 +57,7 @@ test('nothing of a visit stays in memory after it was read', () => {
   const slots = Buffer.from(memory).subarray(128)
   recorder.record(4_294_967_295, client, request('GET /ABCDEF HTTP/1.1\r\nHost: x\r\n\r\n'))
   expect(slots.every((byte) => byte === 0)).toBe(false)
-  reader.take()
+  reader.drain()
   expect(slots.every((byte) => byte === 0)).toBe(true)
 })
 
@@ -74,7 +74,7 @@ test('of a long head, and of a request without one, only the wanted headers are 
       ['referer', 'https://a.example/'],
     ]),
   }
-  expect(reader.take()).toMatchObject([kept, kept])
+  expect(reader.drain()).toMatchObject([kept, kept])
 })
 
 test('hits that find the ring full are counted as skipped, and older ones stay', () => {
@@ -82,9 +82,9 @@ test('hits that find the ring full are counted as skipped, and older ones stay',
   for (let id = 1; id <= RING_SLOTS + 5; id++) recorder.record(id, client, request('GET / '))
   expect(reader.skipped).toBe(5)
   const ids = Array.from({ length: RING_SLOTS }, (_, n) => n + 1)
-  expect(reader.take().map(({ linkId }) => linkId)).toEqual(ids)
+  expect(reader.drain().map(({ linkId }) => linkId)).toEqual(ids)
   recorder.record(7, client, request('GET / '))
-  expect(reader.take().map(({ linkId }) => linkId)).toEqual([7])
+  expect(reader.drain().map(({ linkId }) => linkId)).toEqual([7])
 })
 
 test('of many hits one in 2^shift is kept with its weight, without a pattern', () => {
@@ -96,7 +96,7 @@ test('of many hits one in 2^shift is kept with its weight, without a pattern', (
     // Each second hit is of link 1: systematic sampling would see only one of both.
     recorder.record(i % 2, client, request('GET / '))
     if (i % 1000 < 999) continue
-    for (const { linkId, weight } of reader.take()) {
+    for (const { linkId, weight } of reader.drain()) {
       sums[linkId] = (sums[linkId] ?? 0) + weight
       kept++
     }

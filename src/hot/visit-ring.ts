@@ -151,18 +151,18 @@ export class VisitReader {
   }
 
   /** The visits that wait, the oldest first. They are erased from the ring. */
-  take(): RecordedVisit[] {
+  drain(): RecordedVisit[] {
     const words = this.#words
     const read = words[READ] as number
     const waiting = (Atomics.load(words, WRITTEN) - read) | 0
     return Array.from({ length: waiting }, (_, n) => {
-      const visit = this.#takeSlot((read + n) & (RING_SLOTS - 1))
+      const visit = this.#readSlot((read + n) & (RING_SLOTS - 1))
       Atomics.store(words, READ, (read + n + 1) | 0)
       return visit
     })
   }
 
-  #takeSlot(slot: number): RecordedVisit {
+  #readSlot(slot: number): RecordedVisit {
     const at = slot * (SLOT_BYTES / 4)
     const slots = this.#slots
     const lengthAndFlag = slots[at + LENGTH] as number

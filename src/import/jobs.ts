@@ -51,7 +51,7 @@ const INTERRUPTED =
 
 /** Jobs of one kind of accounts: queued by account, and in the memory of this kind. */
 const newPool = (atOnce: number) => ({
-  queue: new FairQueue({ atOnce, places: JOBS_MAX, full: () => new AppError('import_running') }),
+  queue: new FairQueue({ atOnce, jobsMax: JOBS_MAX, full: () => new AppError('import_running') }),
   budget: new SharedBudget(BYTES_MAX),
 })
 

@@ -185,10 +185,10 @@ function checkRow(
   if (blocked) return refused('blocked', blocked.message)
   if (startsAfterExpiry({ starts_at, expires_at })) return refused('bad_row', BAD_TIMES)
   if (destinations.length > 0 && !allowed.destinations) {
-    const kept = { ...properties, destinations: undefined }
+    const rest = { ...properties, destinations: undefined }
     return {
       ...row,
-      properties: kept,
+      properties: rest,
       note: `Its destinations by rule were left out. ${NOT_ALLOWED}`,
     }
   }

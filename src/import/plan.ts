@@ -224,9 +224,9 @@ async function* secondPass<As extends keyof SentRows>(
   for await (const row of inOrder(scan, options)) {
     if (isOwnLine(row)) batch.addLine(row)
     else batch.addLink(row)
-    if (batch.isFull) yield { rows: batch.take() }
+    if (batch.isFull) yield { rows: batch.drain() }
   }
-  yield { rows: batch.take() }
+  yield { rows: batch.drain() }
   yield { hits: batch.hits, lost: batch.lost }
 }
 
@@ -280,7 +280,7 @@ class Batch<As extends keyof SentRows> {
     )
   }
 
-  take(): ReadRow<SentRows[As]>[] {
+  drain(): ReadRow<SentRows[As]>[] {
     const rows = this.#rows
     this.#rows = []
     this.#sent = 0

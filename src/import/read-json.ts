@@ -41,7 +41,7 @@ export async function* readJson(
   }
   let line = 0
   let unread = 0
-  const take = function* (): Generator<SourceRow, void> {
+  const foundRows = function* (): Generator<SourceRow, void> {
     for (const values of found.splice(0)) yield { line: ++line, values }
   }
   try {
@@ -50,13 +50,13 @@ export async function* readJson(
       parser.write(text.replace(/\p{Cc}/gu, ' '))
       unread = found.length > 0 ? 0 : unread + text.length
       if (unread > unreadMax(line)) throw new Error('it has no links, or a very long one')
-      yield* take()
+      yield* foundRows()
     }
     parser.end()
   } catch (error) {
     throw new SourceError(`${name} cannot be read as JSON after link ${line}: ${messageOf(error)}`)
   }
-  yield* take()
+  yield* foundRows()
 }
 
 /** The paths of the links in the first document. */

@@ -4,7 +4,7 @@ import { FairQueue } from './fair-queue.ts'
 const full = () => new Error('full')
 
 /** A queue whose sleeps return at once and advance its clock. */
-function fairQueue({ places = 100 } = {}) {
+function fairQueue({ jobsMax = 100 } = {}) {
   const sleeps: number[] = []
   const time = {
     now: 0,
@@ -14,7 +14,7 @@ function fairQueue({ places = 100 } = {}) {
       time.now += ms
     },
   }
-  const queue = new FairQueue({ burst: 3, everyMs: 100, places, full, time })
+  const queue = new FairQueue({ burst: 3, everyMs: 100, jobsMax, full, time })
   const arrive = (jobs: number) =>
     Promise.all(Array.from({ length: jobs }, () => queue.run('a', async () => {})))
   return { queue, time, sleeps, arrive }
@@ -85,18 +85,18 @@ test('keys are served round-robin, however many jobs one of them has', async () 
 })
 
 test('one key may take every place; beyond them it is refused', async () => {
-  const { queue, arrive } = fairQueue({ places: 4 })
+  const { queue, arrive } = fairQueue({ jobsMax: 4 })
   expect(await settle(queue, 'aaaaaa')).toBe('aaaa refused 4,5')
   await arrive(4)
 })
 
 test('in a full queue a new key displaces the latest job of the key that has the most', async () => {
-  const { queue } = fairQueue({ places: 6 })
+  const { queue } = fairQueue({ jobsMax: 6 })
   expect(await settle(queue, 'aaaabbcd')).toBe('aabcdb refused 2,3')
 })
 
 test('a queue that is full of keys with one job each refuses a new one', async () => {
-  const { queue, arrive } = fairQueue({ places: 4 })
+  const { queue, arrive } = fairQueue({ jobsMax: 4 })
   expect(await settle(queue, 'abcde')).toBe('abcd refused 4')
   await arrive(4)
 })

@@ -21,7 +21,7 @@ interface FairQueueOptions extends Partial<Pace> {
   /** Jobs that run at the same time. Default: 1. */
   atOnce?: number
   /** Maximum number of jobs in the queue, including the running ones. */
-  places: number
+  jobsMax: number
   /** Creates the error of a job for which the queue is full. */
   full: () => Error
   /** Default: the machine's clock. */
@@ -64,7 +64,7 @@ export class FairQueue {
   run<Result>(key: Key, work: () => Promise<Result>, admit = () => {}): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const own = this.#waiting.get(key) ?? []
-    if (this.#size >= this.#options.places && !this.#displace(own.length + 1)) {
+    if (this.#size >= this.#options.jobsMax && !this.#displace(own.length + 1)) {
       reject(this.#options.full())
     } else {
       own.push({ admit, work, resolve, reject })

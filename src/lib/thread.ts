@@ -20,7 +20,7 @@ type ToThread = { start: unknown } | { batch: readonly Call[] } | { stop: true }
 type FromThread =
   | { ready: true }
   | { failed: string }
-  | { outcomes: Outcome[]; place: number }
+  | { outcomes: Outcome[]; seq: number }
   | { stopped: true }
 
 interface Waiting extends Call {
@@ -74,7 +74,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   /** The error of every call made after `close`. */
   #closing: Error | undefined
   #sentAt = 0
-  #place = 0
+  #seq = 0
 
   /** For a worker that has its functions already; otherwise call `start`. */
   constructor(worker: Worker, options: ThreadOptions) {
@@ -117,9 +117,9 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     return this.#dead !== undefined
   }
 
-  /** The place of the last answered batch in the order of changes: see `Service.place`. */
-  get place(): number {
-    return this.#place
+  /** Entry of the shared order with the last answered batch: see `Service.seq`. */
+  get seq(): number {
+    return this.#seq
   }
 
   /** Number of calls without an answer. */
@@ -188,9 +188,9 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     this.#worker.postMessage({ batch } satisfies ToThread)
   }
 
-  #settle({ outcomes, place }: { outcomes: readonly Outcome[]; place: number }): void {
+  #settle({ outcomes, seq }: { outcomes: readonly Outcome[]; seq: number }): void {
     const answered = this.#batch
-    this.#place = place
+    this.#seq = seq
     this.#options.observe?.(answered.length, this.batchMs / 1000)
     this.#batch = []
     // First, so that the thread works on the next batch while the callers continue.
@@ -223,7 +223,7 @@ interface Service {
   /** Runs after the answers of a batch are sent. Must not throw. */
   onBatchDone?(): void
   /** After a batch: a number that grows with each change, where changes have an order. */
-  place?(): number
+  seq?(): number
   close(): void | Promise<void>
 }
 
@@ -249,7 +249,7 @@ export function serveThread<Settings>(
       post({ stopped: true })
     } else if (service) {
       const outcomes = await service.answer(data.batch)
-      post({ outcomes, place: service.place?.() ?? 0 })
+      post({ outcomes, seq: service.seq?.() ?? 0 })
       service.onBatchDone?.()
     }
   }

@@ -35,9 +35,9 @@ export async function undoDeletion(
   codes: readonly string[],
 ): Promise<void> {
   const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  const kept = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
+  const undone = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
   // Deleted between the check and the write.
-  if (kept < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))
+  if (undone < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))
 }
 
 /** Links deleted in one transaction. Other writes run between two batches. */

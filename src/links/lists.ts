@@ -165,8 +165,8 @@ class ListReader {
     const key = keyOf(filter)
     const { monotonic = monotonicClock } = this.#options
     const now = monotonic()
-    const kept = this.#rankings.get(key)
-    const ranking = kept && now - kept.readAt < RANKING_KEPT_MS ? kept : new Ranking()
+    const cached = this.#rankings.get(key)
+    const ranking = cached && now - cached.readAt < RANKING_KEPT_MS ? cached : new Ranking()
     const ranked = ranking.findRanked(
       (below, floor) =>
         index
@@ -258,7 +258,7 @@ function prepare(db: Database) {
   }
 }
 
-/** Enough for some million links. Counts are kept, so that the next request continues. */
+/** Enough for some million links. Counts are cached, so that the next request continues. */
 const SEARCH_DEADLINE_MS = 10_000
 
 /** Finds pages of links on the reader thread, in time slices between which other calls run. */

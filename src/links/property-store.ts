@@ -151,6 +151,6 @@ export function findProblem(properties: LinkProperties): Problem | undefined {
 export function patchProperties(before: LinkProperties, patch: PropertiesPatch): LinkProperties {
   const { tags = before.tags, addTags = [], removeTags = [], ...values } = patch
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
-  const kept = [...tags, ...addTags].filter((tag) => !removeTags.includes(tag))
-  return { ...before, ...Object.fromEntries(set), tags: [...new Set(kept)].sort() }
+  const remaining = [...tags, ...addTags].filter((tag) => !removeTags.includes(tag))
+  return { ...before, ...Object.fromEntries(set), tags: [...new Set(remaining)].sort() }
 }

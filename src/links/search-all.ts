@@ -7,20 +7,20 @@ import { comparison, isSearchable, PROPERTY_TEXT, type Row } from './search.ts'
 
 /** A search over the links of all accounts, for the owner of the service. */
 
-/** Where a search continues: before this place in the index, or before this id of the others. */
-type Place = { id: number } | { rowid: number }
+/** Where a search continues: before this row of the index, or before this id of the others. */
+type Cursor = { id: number } | { rowid: number }
 
 interface SliceQuery {
   text: string
   /** Absent for the beginning. */
-  from?: Place | undefined
+  from?: Cursor | undefined
   limit: number
 }
 
 interface Slice {
   links: Link[]
   /** Undefined: nothing is left to compare. */
-  next: Place | undefined
+  next: Cursor | undefined
 }
 
 const ROWS_AT_ONCE = 64
@@ -56,15 +56,15 @@ export const searchAllScans = {
       const { query = '', compare } = comparison(text, true)
       const endsAt = performance.now() + SLICE_MS
       const ids: number[] = []
-      let place: Place | undefined = from
-      while (place && ids.length < limit && performance.now() < endsAt) {
-        if ('id' in place) {
-          const found: Row[] = notIndexed.all(indexedTo.get()?.id ?? 0, place.id)
+      let cursor: Cursor | undefined = from
+      while (cursor && ids.length < limit && performance.now() < endsAt) {
+        if ('id' in cursor) {
+          const found: Row[] = notIndexed.all(indexedTo.get()?.id ?? 0, cursor.id)
           ids.push(...compare(found).ids)
           const last = found.length < ROWS_AT_ONCE ? undefined : found.at(-1)
-          place = last ? { id: last.id } : { rowid: Number.MAX_SAFE_INTEGER }
+          cursor = last ? { id: last.id } : { rowid: Number.MAX_SAFE_INTEGER }
         } else {
-          const found: { rowid: number }[] = candidates.all(query, place.rowid)
+          const found: { rowid: number }[] = candidates.all(query, cursor.rowid)
           let at = 0
           // Rows of any length may be among them.
           do {
@@ -73,10 +73,10 @@ export const searchAllScans = {
             at += ROWS_AT_ONCE
           } while (at < found.length && performance.now() < endsAt)
           const isLast = at >= found.length && found.length < CANDIDATES_AT_ONCE
-          place = isLast ? undefined : found[Math.min(at, found.length) - 1]
+          cursor = isLast ? undefined : found[Math.min(at, found.length) - 1]
         }
       }
-      return { links: linksOf.all(JSON.stringify(ids)), next: place }
+      return { links: linksOf.all(JSON.stringify(ids)), next: cursor }
     }
   }),
 }
@@ -97,7 +97,7 @@ export async function findInAll(
 ): Promise<FoundLinks> {
   const endsAt = performance.now() + DEADLINE_MS
   const found = new Map<number, Link>()
-  let from: Place | undefined
+  let from: Cursor | undefined
   do {
     if (performance.now() > endsAt) throw new AppError('search_timeout', '', retryAfter(1))
     const slice: Slice = await calls.allSlice(

@@ -80,7 +80,7 @@ export const links = subject({
     undoDeletion: write({
       since: 1,
       prepare: (db) => linkWrites(db).undoDeletion,
-      effect: (effects, kept) => effects.linksChanged(codesOf(kept)),
+      effect: (effects, undone) => effects.linksChanged(codesOf(undone)),
     }),
 
     deleteDue: write({

@@ -58,7 +58,7 @@ type BatchCall<Result> = (
 
 const newQueue = () =>
   new FairQueue({
-    places: QUEUE_MAX,
+    jobsMax: QUEUE_MAX,
     full: () => new AppError('overloaded', '', retryAfter(5)),
   })
 

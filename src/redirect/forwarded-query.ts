@@ -32,11 +32,11 @@ export function withQuery(location: string, query: string): string {
   if (isOne && isWithout(present, nameOf(query))) return `${address}&${query}${fragment}`
   const replaced = new Set(namesOf(added))
   const names = namesOf(present)
-  let kept = ''
+  let others = ''
   for (const [n, part] of partsOf(present).entries()) {
-    if (!replaced.has(names[n] as string)) kept += `${part}&`
+    if (!replaced.has(names[n] as string)) others += `${part}&`
   }
-  return `${address.slice(0, start)}?${kept}${added}${fragment}`
+  return `${address.slice(0, start)}?${others}${added}${fragment}`
 }
 
 /** Whether no parameter of a query has this name, or one that begins like it: quickly told. */

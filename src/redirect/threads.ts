@@ -183,7 +183,7 @@ export class RedirectThreads {
     const { settings: common, limiter, journal, blocklist, count } = this.#options
     const server = this.#control as ControlServer
     const { port1, port2 } = new MessageChannel()
-    port1.onmessage = ({ data }: { data: ThreadNote }) => this.#take(data)
+    port1.onmessage = ({ data }: { data: ThreadNote }) => this.#receive(data)
     const counters = this.#counters[thread] as RedirectCounters
     const settings: RedirectSettings = {
       ...common,
@@ -210,7 +210,7 @@ export class RedirectThreads {
     return { settings, transfer: [port2], onDeath }
   }
 
-  #take(note: ThreadNote): void {
+  #receive(note: ThreadNote): void {
     const { control, log } = this.#options
     if ('log' in note) log.info('request', note.log)
     else if ('exception' in note) {

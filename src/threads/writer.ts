@@ -50,7 +50,7 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   return {
     answer: (calls) => order.submit(calls),
     onBatchDone: () => checkpoints.afterCommit(),
-    place: () => order.place,
+    seq: () => order.seq,
     async close() {
       await order.close()
       checkpoints.close()

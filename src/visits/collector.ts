@@ -104,7 +104,7 @@ export class VisitCollector {
      */
     takeVisits: ({ isDue }: { isDue: boolean }) => {
       this.#pass()
-      const batches = isDue || this.#values >= VALUES_FLUSHED ? this.#take() : []
+      const batches = isDue || this.#values >= VALUES_FLUSHED ? this.#drain() : []
       return { batches, state: this.#state() }
     },
   }
@@ -122,12 +122,12 @@ export class VisitCollector {
     const wallTime = this.#clock()
     this.#sources.setTime(wallTime)
     const day = Math.floor(wallTime / DAY)
-    if (day !== this.#day) this.#ended.push(...this.#takeDay())
+    if (day !== this.#day) this.#ended.push(...this.#drainDay())
     this.#day = day
     let hits = 0
     let isOverHalfFull = false
     for (const [at, reader] of this.#readers.entries()) {
-      const visits = reader.take()
+      const visits = reader.drain()
       const weights = this.#weightsOf(at, visits)
       for (const [n, visit] of visits.entries()) {
         const weight = weights[n] as number
@@ -200,13 +200,13 @@ export class VisitCollector {
     this.#observed++
   }
 
-  #take(): VisitBatch[] {
-    const batches = [...this.#ended, ...this.#takeDay()]
+  #drain(): VisitBatch[] {
+    const batches = [...this.#ended, ...this.#drainDay()]
     this.#ended = []
     return batches
   }
 
-  #takeDay(): VisitBatch[] {
+  #drainDay(): VisitBatch[] {
     const links = [...this.#links]
       .map(([id, { sums }]) => [id, encodeSums(sums)] as const)
       .sort(([a], [b]) => a - b)

@@ -57,7 +57,7 @@ test('an undone deletion leaves the link as it was', async () => {
   await using app = await testApp()
   const member = await deleted(app)
   app.advance(29_999)
-  expect((await undo(member)).location).toBe(`${PATH}?done=kept`)
+  expect((await undo(member)).location).toBe(`${PATH}?done=undone`)
   expect(await statusOf(app, `/${CODE}`)).toBe(302)
   app.advance(60_000)
   const link = await app.call('GET', `/api/links/${CODE}`, { key: 'free' })

@@ -54,7 +54,7 @@ export const linkPages = signedInPages({
   'POST /app/links/:code/undo-delete': linkForm(
     'overview',
     ({ deps, user }, { code }) => undoDeletion(deps, user.account, [code]),
-    () => '?done=kept',
+    () => '?done=undone',
   ),
 })
 
@@ -80,7 +80,7 @@ function linkForm(
 const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
-  kept: 'The link is not deleted.',
+  undone: 'The link is not deleted.',
 }
 
 const TABS: readonly { tab: Tab; label: string; path: string }[] = [

@@ -162,9 +162,9 @@ function dateForm({ path, scope = '' }: SectionPaths, { chosen, range, now }: Hi
     const all = { type: 'date', id: `range-${name}`, name, value, max, required: true, ...about }
     return html`<label class="hint" for="range-${name}">${label}</label><input ${attributes(all)}>`
   }
-  const kept = Object.fromEntries(new URLSearchParams(scope))
+  const scopeFields = Object.fromEntries(new URLSearchParams(scope))
   return html`<form class="row dates" method="get" action="${path}#hits-section">
-    ${parts.hiddenFields(kept)}
+    ${parts.hiddenFields(scopeFields)}
     ${date('from', 'From', from)}
     ${date('to', 'to', to)}
     ${parts.button('Show', 'plain')}

@@ -84,8 +84,8 @@ function cut(show: (text: string) => string, text: string, lengthMax: number): s
   const beginning = text.slice(0, ENCODED_MAX * (lengthMax + 1))
   const shown = show(beginning)
   if (text.length === beginning.length && shown.length <= lengthMax) return shown
-  const kept = shown.slice(0, lengthMax).replace(/[\ud800-\udbff]$|%[\da-f]?$/i, '')
-  return `${kept}…`
+  const start = shown.slice(0, lengthMax).replace(/[\ud800-\udbff]$|%[\da-f]?$/i, '')
+  return `${start}…`
 }
 
 const inAscii = (text: string): string =>
