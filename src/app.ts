@@ -21,7 +21,7 @@ import {
 } from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
-import { controlFollower } from './redirect/control.ts'
+import { type ControlFollower, controlFollower } from './redirect/control.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
@@ -122,8 +122,8 @@ function routes(service: Service) {
     .use(
       errorResponses({
         ...service,
-        answerUnmatched: (unmatched): Response =>
-          mayBeAlias(service, unmatched)
+        answerUnmatched: (unmatched): Response | Promise<Response> =>
+          mayBeShortLink(service, follow, unmatched)
             ? answerShortLink(follow, unmatched)
             : refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
@@ -160,9 +160,12 @@ const localMetricsRoutes = (service: Service) =>
   })
 
 function redirectFollower(service: Service) {
-  const { config, redirects } = service
+  const { config, redirects, dashboard, data } = service
   return controlFollower({
     ...service,
+    baseUrl: config.baseUrl,
+    throttle: dashboard.throttle,
+    replacePassword: data.links.replacePassword,
     counters: redirects.controlCounters,
     visits: redirects.controlVisits,
     notFoundUrl: config.notFoundUrl,
@@ -172,17 +175,28 @@ function redirectFollower(service: Service) {
   })
 }
 
-/** Whether a path of several segments may be an alias: there is no route for those. */
-const mayBeAlias = ({ aliasRules }: Service, { request, path }: UnmatchedRequest): boolean =>
-  /^(GET|HEAD)$/.test(request.method) && !aliasRules.isReserved(path.slice(1))
+/**
+ * Whether a request without a route may be one for a short link: for a path of several segments,
+ * or with the form of a link with a password.
+ */
+function mayBeShortLink(
+  { aliasRules }: Service,
+  follow: ControlFollower,
+  { request: { method }, path }: UnmatchedRequest,
+): boolean {
+  if (aliasRules.isReserved(path.slice(1))) return false
+  return /^(GET|HEAD)$/.test(method) || (method === 'POST' && follow.isProtected(textOf(path)))
+}
+
+/** The decoded path, without its first slash. */
+const textOf = (path: string): string => decodePath(path.slice(1)) ?? path.slice(1)
 
 /** A path that is no alias is answered and charged like an unknown code. */
-function answerShortLink(
-  follow: ReturnType<typeof redirectFollower>,
+async function answerShortLink(
+  follow: ControlFollower,
   { request, path }: UnmatchedRequest,
-): Response {
-  const text = path.slice(1)
-  return toResponse(follow(decodePath(text) ?? text, request))
+): Promise<Response> {
+  return toResponse(await follow.answer(textOf(path), request))
 }
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */

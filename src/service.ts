@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { KeyUses } from './accounts/keys.ts'
-import type { PasswordFunctions } from './accounts/passwords.ts'
+import { type PasswordFunctions, Passwords } from './accounts/passwords.ts'
 import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
@@ -118,7 +118,10 @@ export async function openService(config: Config, outside: Outside, control: Pro
     isOn: config.visitDetails,
     hasCountries: config.countryFile !== undefined || config.countryHeader !== undefined,
   })
-  const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails }
+  const passwords = new Passwords({
+    start: () => start.once<PasswordFunctions>('passwords', {}),
+  })
+  const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails, passwords }
   const dashboard = openDashboard({
     config,
     common: {
@@ -126,7 +129,6 @@ export async function openService(config: Config, outside: Outside, control: Pro
       top: new TopLinks({ data, pages: links.pages }),
       vitals: () => readVitals({ ...service, databaseFile: databaseFile(config.dataDir) }),
     },
-    startPasswords: () => start.once<PasswordFunctions>('passwords', {}),
   })
   const flusher = new HitFlusher({ journal, data, clock, flushMs: config.hitFlushMs, log })
   const metrics = new Metrics({

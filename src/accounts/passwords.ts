@@ -14,8 +14,13 @@ const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as c
 export const passwordFunctions = {
   hash: (password: string): string => Bun.password.hashSync(password, ARGON2ID),
   verify: ({ password, hash }: { password: string; hash: string }): boolean =>
-    Bun.password.verifySync(password, hash),
+    hash.startsWith('$2')
+      ? Bun.password.verifySync(Buffer.from(password).subarray(0, BCRYPT_BYTES_MAX), hash)
+      : Bun.password.verifySync(password, hash),
 }
+
+/** bcrypt ignores further bytes. Bun would hash a longer password; other programs do not. */
+const BCRYPT_BYTES_MAX = 72
 
 export type PasswordFunctions = typeof passwordFunctions
 
@@ -33,6 +38,8 @@ const WAITING_MAX = 128
  * passwords a second of about 25 ms each. The rest is left to redirects.
  */
 const PACE: Pace = { burst: 10, everyMs: 100 }
+/** A hash of bcrypt takes ten times the CPU. */
+const IMPORTED_PACE: Pace = { burst: 1, everyMs: 1000 }
 /** Approximate time to serve a full queue. */
 const RETRY_AFTER_SECONDS = Math.ceil((WAITING_MAX * PACE.everyMs) / SECOND)
 
@@ -43,8 +50,12 @@ const DUMMY_HASH =
 /** Verified in place of a text that is too long to be a password. */
 const DUMMY_PASSWORD = 'nobody'
 
-/** Makes composed and decomposed letters the same password (RFC 8265, OpaqueString). */
-const normalize = (password: string) => password.normalize('NFC')
+/**
+ * Makes composed and decomposed letters the same password (RFC 8265, OpaqueString). A text that is
+ * too long to be a password stays as it is.
+ */
+export const normalizePassword = (password: string): string =>
+  password.length <= NORMALIZED_MAX_LENGTH ? password.normalize('NFC') : password
 
 interface PasswordsOptions {
   /** Called at the first use, and at the next use after the thread has ended. */
@@ -59,11 +70,16 @@ interface PasswordsOptions {
  * - `anonymous`, by network: a browser without a trusted-device token.
  * - `trusted`, by account: inside a session, or a browser that has signed in to the account before.
  * - `oneTimeLink`, by link: a valid link of a set-up, an invitation or a reset.
+ * - `visitor`, by network: the password of a link.
+ * - `importedLink`, by network: the same, for a hash of bcrypt.
+ * - `linkOwner`, by account: a new password of a link.
  */
 export interface Requester {
-  queue: 'anonymous' | 'trusted' | 'oneTimeLink'
+  queue: 'anonymous' | 'trusted' | 'oneTimeLink' | 'visitor' | 'importedLink' | 'linkOwner'
   key: string
 }
+
+export type PasswordHashing = Pick<Passwords, 'hash'>
 
 /**
  * Hooks around one verification. No other one of its queue runs between them, so the result of an
@@ -87,13 +103,21 @@ export class Passwords {
 
   constructor({ start, time }: PasswordsOptions) {
     this.#start = start
-    const queue = () => new FairQueue({ ...PACE, jobsMax: WAITING_MAX, full: busy, time })
-    this.#queues = { anonymous: queue(), trusted: queue(), oneTimeLink: queue() }
+    const queue = (pace = PACE) =>
+      new FairQueue({ ...pace, jobsMax: WAITING_MAX, full: busy, time })
+    this.#queues = {
+      anonymous: queue(),
+      trusted: queue(),
+      oneTimeLink: queue(),
+      visitor: queue(),
+      importedLink: queue(IMPORTED_PACE),
+      linkOwner: queue(),
+    }
   }
 
   hash(password: string, { queue, key }: Requester): Promise<string> {
     return this.#queues[queue].run(key, async () =>
-      (await this.#open()).call('hash', normalize(password)),
+      (await this.#open()).call('hash', normalizePassword(password)),
     )
   }
 
@@ -108,7 +132,7 @@ export class Passwords {
       const thread = await this.#open()
       const canFit = typeof hash === 'string' && password.length <= NORMALIZED_MAX_LENGTH
       const input = canFit
-        ? { password: normalize(password), hash }
+        ? { password: normalizePassword(password), hash }
         : { password: DUMMY_PASSWORD, hash: DUMMY_HASH }
       const fits = (await thread.call('verify', input)) && canFit
       hooks?.after(fits)

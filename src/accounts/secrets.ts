@@ -12,6 +12,7 @@ type SecretPurpose =
   | 'api-key'
   | 'passcode'
   | 'import'
+  | 'link-unlock'
   | 'session'
   | 'one-time-link'
   | 'form'

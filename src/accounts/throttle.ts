@@ -30,6 +30,14 @@ const ALLOWANCES = {
   registration: { burst: 5, everyMs: 10 * MINUTE },
   /** The same from one network, whose addresses cost nothing. */
   registrationNetwork: { burst: 20, everyMs: 10 * MINUTE },
+  /** One link from one address, by every way to send its password. */
+  linkPair: { burst: 5, everyMs: MINUTE },
+  /** One address, whatever link it tries. */
+  linkAddress: { burst: 20, everyMs: 30 * SECOND },
+  /** One network, as above. */
+  linkNetwork: { burst: 60, everyMs: 10 * SECOND },
+  /** One link from everywhere. */
+  link: { burst: 100, everyMs: 30 * SECOND },
   /** Searches for a code in logos and presets of one account: each takes up to a second of CPU. */
   qrSearch: { burst: 10, everyMs: 12 * SECOND },
 } satisfies Record<string, Allowance>
@@ -42,7 +50,14 @@ export interface Attempt {
 }
 
 /** Gates that many people share: the success of one leaves the failures of the others counted. */
-const SHARED_GATES: readonly Gate[] = ['address', 'network', 'account']
+const SHARED_GATES: readonly Gate[] = [
+  'address',
+  'network',
+  'account',
+  'linkAddress',
+  'linkNetwork',
+  'link',
+]
 
 /** Keys per gate. Beyond this the least recently used ones are dropped. */
 const KEYS_MAX = 50_000

@@ -155,6 +155,8 @@ export interface Schemas {
     destinations: Schemas["RuledDestination"][];
     /** @example 2026-03-01T12:00:00.000Z */
     delete_at: string | null;
+    /** @description Visitors must enter a password. */
+    protected: boolean;
     /** @description The address that people see: with the displayed alias, else with the code. */
     display_url: string;
     aliases: string[];
@@ -196,6 +198,8 @@ export interface Schemas {
     no_index?: boolean | null;
     /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
     destinations?: Schemas["RuledDestination"][] | null;
+    /** @description Visitors enter it before they are redirected. It is stored as a hash, and no response contains it: `protected` says whether there is one. Null removes it. */
+    password?: string | null;
     /**
      * @description All further paths of the link, in exact case and without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
      * @example [
@@ -221,6 +225,8 @@ export interface Schemas {
     /** @example 2026-03-01T12:00:00.000Z */
     created_at?: string | null;
     hits?: number | null;
+    /** @description True: the link had a password, which is not in the file. It is paused. */
+    protected?: boolean | null;
     /**
      * @description Shown in the dashboard only.
      * @example Poster
@@ -391,6 +397,9 @@ export interface Schemas {
     /** Format: date-time */
     timestamp: string;
     version: string;
+  };
+  PasswordRefusal: {
+    error: string;
   };
   listLinks_query: {
     /** @description How many codes to give. */

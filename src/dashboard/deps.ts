@@ -1,4 +1,4 @@
-import { type PasswordFunctions, Passwords } from '../accounts/passwords.ts'
+import type { Passwords } from '../accounts/passwords.ts'
 import { SecurityLog } from '../accounts/security-log.ts'
 import { Sessions } from '../accounts/sessions.ts'
 import { Throttle } from '../accounts/throttle.ts'
@@ -14,7 +14,6 @@ import type { UnsentResponses } from '../http/unsent.ts'
 import { ImportJobs } from '../import/jobs.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { Thread } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
 import { AccountDeletion } from '../links/deletion.ts'
 import type { DestinationReads } from '../links/destination.ts'
@@ -28,6 +27,7 @@ import { Cookies } from './auth/cookies.ts'
 /** Parts of the service that the pages use. */
 interface CommonDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   data: Data
+  passwords: Passwords
   bodies: RequestBodies
   unsent: UnsentResponses
   destinations: Pick<DestinationReads, 'findByCode'>
@@ -53,18 +53,16 @@ interface CommonDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
 interface DashboardOptions {
   config: Config
   common: CommonDeps
-  startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
 /** All dependencies of the pages. */
 export type DashboardDeps = ReturnType<typeof openDashboard>
 
 /**
- * Creates what only the dashboard uses: sessions, passwords, imports, the deletion of accounts. The
- * caller closes `deletion` and `imports`, which write in the background, and `passwords`, which
- * stops their thread.
+ * Creates what only the dashboard uses: sessions, imports, the deletion of accounts. The caller
+ * closes `deletion` and `imports`, which write in the background.
  */
-export function openDashboard({ config, common, startPasswords }: DashboardOptions) {
+export function openDashboard({ config, common }: DashboardOptions) {
   const { baseUrl, rootUrl, signUp, operatorName, operatorLogo } = config
   const { data, links, log, hasher, clock, random } = common
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
@@ -81,7 +79,6 @@ export function openDashboard({ config, common, startPasswords }: DashboardOptio
     settings: config.settings,
     /** Epoch ms; undefined if no backup was recorded. */
     lastBackupAt: () => lastBackupAt(config.dataDir),
-    passwords: new Passwords({ start: startPasswords }),
     deletion: new AccountDeletion({ data, links, log, takeOverMs }),
     sessions: new Sessions({
       data,

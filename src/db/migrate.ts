@@ -6,6 +6,7 @@ import addresses from '../../drizzle/0001_addresses.sql' with { type: 'text' }
 import blockedHosts from '../../drizzle/0002_blocked_hosts.sql' with { type: 'text' }
 import qrRefs from '../../drizzle/0003_qr_refs.sql' with { type: 'text' }
 import destinations from '../../drizzle/0004_destinations.sql' with { type: 'text' }
+import passwords from '../../drizzle/0005_passwords.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0002_blocked_hosts', sql: blockedHosts },
   { name: '0003_qr_refs', sql: qrRefs },
   { name: '0004_destinations', sql: destinations },
+  { name: '0005_passwords', sql: passwords },
 ]
 
 /** The version of a database to which all migrations were applied. */

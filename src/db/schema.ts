@@ -107,6 +107,8 @@ export const links = sqliteTable(
     noIndex: integer('no_index').notNull().default(0),
     /** A JSON array of `RuledDestination`; null without any. */
     destinations: text(),
+    /** Hash of the password that visitors enter; null without one. */
+    password: text(),
   },
   (table) => [
     uniqueIndex('links_code').on(table.code),

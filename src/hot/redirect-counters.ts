@@ -7,6 +7,8 @@ const COUNTERS = [
   'disabled',
   /** Answered with 410, or with 302 to the URL for this case. */
   'expired',
+  /** Answered with 200, 401, 403, 429 or 503 because of the password of the link. */
+  'protected',
   'limited',
   /** Requests that do not follow a link with `max_hits`: see `HeldBack`. */
   'prefetch',

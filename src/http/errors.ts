@@ -20,7 +20,7 @@ interface Failure {
 interface ErrorDeps {
   log: Log
   /** The response to a request without a route, if it is not refused. */
-  answerUnmatched: (unmatched: UnmatchedRequest) => Response
+  answerUnmatched: (unmatched: UnmatchedRequest) => Response | Promise<Response>
   /** The page for a failure under a path that has pages; undefined for JSON. */
   findPage?: (failure: Failure) => Response | undefined
 }
@@ -32,14 +32,14 @@ interface ErrorDeps {
 export const errorResponses = (deps: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError(
     { as: 'global' },
-    ({ error, code, path, request, set: sent }) => {
+    async ({ error, code, path, request, set: sent }) => {
       const { log, answerUnmatched, findPage } = deps
       const set = sent as ResponseState & { status?: number }
       const { headers } = set
       let thrown: unknown = error
       if (code === 'NOT_FOUND') {
         try {
-          const answer = answerUnmatched({ request, path, set })
+          const answer = await answerUnmatched({ request, path, set })
           set.status = answer.status
           return answer
         } catch (refused) {

@@ -94,6 +94,7 @@ function jsonLine(
     aliases: orAbsent(paths(0)),
     aliases_any_case: orAbsent(paths(1)),
     ...Object.fromEntries(set),
+    protected: view.protected || undefined,
   }
   return `${JSON.stringify(line)}\n`
 }

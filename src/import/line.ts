@@ -36,6 +36,9 @@ export const ImportLine = z
       aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
       created_at: timeBody('created_at').nullish(),
       hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
+      protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
+        description: 'True: the link had a password, which is not in the file. It is paused.',
+      }),
       ...PropertiesBody.shape,
     },
     'Invalid line: must be a JSON object',
@@ -99,7 +102,8 @@ export function parseRow(value: unknown): ImportRow | RowResult {
 }
 
 function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
-  const { code, url, aliases, aliases_any_case, created_at, hits, ...properties } = line
+  const { code, url, aliases, aliases_any_case, created_at, hits, ...rest } = line
+  const { protected: hadPassword, ...properties } = rest
   if (url === null && !code) return refused('invalid_url', 'Invalid URL: a code is missing too')
   return {
     code: (code && toCode(code)) || null,
@@ -108,9 +112,12 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
     aliasesAnyCase: (aliases_any_case ?? []).map((path) => path.toLowerCase()),
     createdAt: created_at ?? null,
     hits: hits ?? 0,
-    properties,
+    properties: hadPassword ? { ...properties, paused: true } : properties,
+    ...(hadPassword && { note: NO_PASSWORD }),
   }
 }
+
+const NO_PASSWORD = 'Its password is not in the file: set one, and resume the link'
 
 export const HEADER_FIELD = 'hopcode_export'
 const isHeader = (value: unknown): boolean =>

@@ -186,15 +186,17 @@ function checkRow(
   if (startsAfterExpiry({ starts_at, expires_at })) return refused('bad_row', BAD_TIMES)
   if (destinations.length > 0 && !allowed.destinations) {
     const rest = { ...properties, destinations: undefined }
-    return {
-      ...row,
-      properties: rest,
-      note: `Its destinations by rule were left out. ${NOT_ALLOWED}`,
-    }
+    const note = `Its destinations by rule were left out. ${NOT_ALLOWED}`
+    return { ...row, properties: rest, note: joined(row.note, note) }
   }
   const byCountry = destinations.some(({ when }) => when.country)
-  return byCountry && !destinationPolicy.hasCountries ? { ...row, note: NO_COUNTRIES } : row
+  return byCountry && !destinationPolicy.hasCountries
+    ? { ...row, note: joined(row.note, NO_COUNTRIES) }
+    : row
 }
+
+const joined = (first: string | undefined, second: string): string =>
+  first === undefined ? second : `${first}. ${second}`
 
 const NOT_ALLOWED = REFUSALS.destinations_not_allowed.message()
 const NO_COUNTRIES = 'Destinations by country match nobody without COUNTRY_FILE or COUNTRY_HEADER'

@@ -1,3 +1,4 @@
+import type { PasswordHashing } from '../accounts/passwords.ts'
 import type { Plan, PlanLimits } from '../accounts/plans.ts'
 import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
@@ -27,6 +28,7 @@ import {
   type PublicUrls,
 } from './link.ts'
 import type { LinkChange } from './link-change.ts'
+import { withHash } from './link-passwords.ts'
 import { quotaError } from './quota.ts'
 import type { LinkReads } from './read.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
@@ -42,6 +44,7 @@ export interface WriteDeps {
   plans: Readonly<Record<Plan, PlanLimits>>
   clock: Clock
   destinationPolicy: DestinationPolicy
+  passwords: PasswordHashing
 }
 
 export interface CreateDeps extends WriteDeps {
@@ -130,6 +133,7 @@ async function createLink(
     throw refusal
   }
   const passcode = newPasscode(random)
+  const hashed = await withHash(deps.passwords, owner.id, patch)
   const link = await links.createLink({
     accountId: owner.id,
     keyId: owner.keyId,
@@ -141,7 +145,7 @@ async function createLink(
       passcodeHash: hasher.hash('passcode', passcode),
     },
     isGenerated: !code,
-    patch: { ...patch, expired_url: expired?.text },
+    patch: { ...hashed, expired_url: expired?.text },
     aliases,
     quota: plans[owner.plan],
   })

@@ -9,6 +9,7 @@ import { type AliasRules, patchPaths, type StoredAlias } from './aliases.ts'
 import { refusalOfDestinations } from './destination-policy.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
+import { withHash } from './link-passwords.ts'
 import type { LinkPages } from './lists.ts'
 import type { OwnListQuery, OwnListView } from './own-list-schema.ts'
 import type { PatchLinks } from './property-store.ts'
@@ -179,10 +180,11 @@ interface LinksChange extends Pick<PatchLinks, 'ids' | 'aliases'> {
 }
 
 async function patchLinks(
-  { blocklist, clock, destinationPolicy, links, plans, properties }: ChangeDeps,
+  deps: ChangeDeps,
   owner: Account,
   { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
 ): Promise<number> {
+  const { blocklist, clock, destinationPolicy, links, plans, properties } = deps
   const { destinations } = patch
   if (destinations) {
     const stored = [...properties.readProperties(ids).values()]
@@ -195,9 +197,10 @@ async function patchLinks(
   const refusal =
     (expired && blocklist.refusalOf(expired)) ?? refusalOfDestinations(blocklist, destinations)
   if (refusal) throw refusal
+  const hashed = await withHash(deps.passwords, owner.id, patch)
   return links.patchLinks({
     ids,
-    patch: { ...patch, ...(expired !== undefined && { expired_url: expired?.text ?? null }) },
+    patch: { ...hashed, ...(expired !== undefined && { expired_url: expired?.text ?? null }) },
     aliases,
     quota: plans[owner.plan],
     author: authorOf(owner, clock()),

@@ -105,8 +105,14 @@ const SETTABLE = {
   },
 } as const satisfies Record<string, Definition>
 
-/** When a scheduled deletion takes effect, which can be undone until then. Not set by requests. */
-const TABLE = { ...SETTABLE, delete_at: { kind: 'time', isRule: true } } as const
+/** Not set like the others. */
+const TABLE = {
+  ...SETTABLE,
+  /** When a scheduled deletion takes effect, which can be undone until then. */
+  delete_at: { kind: 'time', isRule: true },
+  /** Requests send the password itself, and views only say whether there is one. */
+  password: { kind: 'hash', isRule: true },
+} as const
 
 /** The values of each kind in the program. Null or an empty list: not set. */
 interface Values {
@@ -119,8 +125,11 @@ interface Values {
   time: number | null
   count: number | null
   destinations: RuledDestination[]
+  /** Of a password: Argon2id, or bcrypt until an imported link is first opened. */
+  hash: string | null
 }
-export type Kind = keyof Values
+type StoredKind = keyof Values
+export type Kind = Exclude<StoredKind, 'hash'>
 type Cell = string | number | null
 
 /** How the values of a kind are stored in a column. Those of other kinds are stored as they are. */
@@ -129,7 +138,7 @@ interface Format<Value> {
   write(value: Value): Cell
 }
 
-const FORMATS: { readonly [Name in Kind]?: Format<Values[Name]> } = {
+const FORMATS: { readonly [Name in StoredKind]?: Format<Values[Name]> } = {
   flag: {
     read: (cell) => cell === 1,
     write: (value) => (value ? 1 : 0),
@@ -152,7 +161,7 @@ export type LinkProperties = { [Name in PropertyName]: Values[(typeof TABLE)[Nam
 
 interface Property {
   name: PropertyName
-  kind: Kind
+  kind: StoredKind
   isRule: boolean
 }
 
@@ -174,7 +183,7 @@ export type PropertiesRow = Record<PropertyName, Cell>
 /** Selects a `PropertiesRow` of `links`. */
 export const PROPERTY_COLUMNS = PROPERTIES.map(({ name }) => name).join(', ')
 
-const formatOf = (kind: Kind) => FORMATS[kind] as Format<unknown> | undefined
+const formatOf = (kind: StoredKind) => FORMATS[kind] as Format<unknown> | undefined
 
 export const readProperties = (row: PropertiesRow): LinkProperties =>
   mapped(({ name, kind }) => formatOf(kind)?.read(row[name]) ?? row[name]) as LinkProperties
@@ -188,11 +197,13 @@ function cellOf({ name, kind }: Property, properties: LinkProperties): Cell {
   return format ? format.write(properties[name]) : (properties[name] as Cell)
 }
 
-export const propertiesView = (properties: LinkProperties): PropertyJson =>
-  mapped(({ name, kind }) => {
+export function propertiesView(properties: LinkProperties): PropertyJson {
+  const { password, ...view } = mapped(({ name, kind }) => {
     const value = properties[name]
     return kind === 'time' && value !== null ? isoTime(value as number) : value
-  }) as PropertyJson
+  })
+  return { ...view, protected: password !== null } as PropertyJson
+}
 
 const mapped = <Value>(read: (property: Property) => Value) =>
   Object.fromEntries(PROPERTIES.map((one) => [one.name, read(one)])) as Record<PropertyName, Value>
@@ -206,7 +217,7 @@ export const startsAfterExpiry = ({
   starts_at !== null && expires_at !== null && starts_at >= expires_at
 
 /** Kinds whose cells are texts that count. */
-const TEXT_KINDS: readonly Kind[] = ['line', 'text', 'url', 'destinations']
+const TEXT_KINDS: readonly StoredKind[] = ['line', 'text', 'url', 'destinations']
 const TEXTS = PROPERTIES.filter(({ kind }) => TEXT_KINDS.includes(kind))
 
 const COUNTED = ['url', ...TEXTS.map(({ name }) => name)]
@@ -240,8 +251,10 @@ export interface PropertiesPatch extends Optional<Omit<LinkProperties, 'tags' | 
 }
 
 /** A change as a request makes it: its URL may still be on the blocklist. */
-export interface PropertiesChange extends Omit<PropertiesPatch, 'expired_url'> {
+export interface PropertiesChange extends Omit<PropertiesPatch, 'expired_url' | 'password'> {
   expired_url?: ParsedUrl | null | undefined
+  /** The password itself. */
+  password?: string | null | undefined
 }
 
 /** JSON of each kind. */
@@ -249,4 +262,6 @@ interface JsonValues extends Omit<Values, 'time'> {
   time: string | null
 }
 /** The properties as the API returns them. */
-export type PropertyJson = { [Name in PropertyName]: JsonValues[(typeof TABLE)[Name]['kind']] }
+export type PropertyJson = {
+  [Name in Exclude<PropertyName, 'password'>]: JsonValues[(typeof TABLE)[Name]['kind']]
+} & { protected: boolean }

@@ -7,6 +7,8 @@ import { accountCounts } from './quota.ts'
 interface PublicPage extends Pick<Link, 'code' | 'alias'> {
   linkId: number
   url: string | null
+  /** 1: with a password, so that the page never shows the destination. */
+  isProtected: number
   /** 1: the page shows the destination. */
   showsUrl: number
 }
@@ -20,7 +22,7 @@ interface ShareCommand {
 }
 
 const SELECT = `SELECT link_id AS linkId, code, url, ${DISPLAYED_ALIAS} AS alias,
-  shows_url AS showsUrl
+  password IS NOT NULL AS isProtected,  shows_url AS showsUrl
   FROM shared_pages JOIN links ON links.id = link_id`
 
 /** Public pages with the numbers of one link, for everybody who has their secret address. */

@@ -27,16 +27,16 @@ export function getLink({ reads }: Pick<ReadDeps, 'reads'>, text: string): Link 
   return link
 }
 
-/** A code's destination and hits. Not counted as a hit. */
+/** A code's destination and hits, for anybody. Not counted as a hit. */
 export function lookup(deps: ReadDeps, code: string): LookupView {
   const link = getLink(deps, code)
-  return lookupView(link, deps.hits.ofLink(link.id))
+  return lookupView(link, deps.hits.ofLink(link.id), deps.reads.publicUrlOf(link))
 }
 
-function lookupView(link: Link, hitCount: number): LookupView {
+function lookupView(link: Link, hitCount: number, url = link.url): LookupView {
   return {
     code: link.code,
-    url: link.url,
+    url,
     created_at: isoTime(link.createdAt),
     hit_count: hitCount,
   }
@@ -68,12 +68,16 @@ export async function list(
 export class LinkReads {
   readonly #byCode
   readonly #secretByCode
+  readonly #isProtected
   readonly #lastId
 
   constructor(db: Database) {
     this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
     this.#secretByCode = db.prepare<SecretLink, [Code]>(
       `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
+    )
+    this.#isProtected = db.prepare<object, [number]>(
+      'SELECT 1 FROM links WHERE id = ? AND password IS NOT NULL',
     )
     this.#lastId = db.prepare<{ id: number | null }, []>('SELECT max(id) AS id FROM links')
   }
@@ -85,6 +89,11 @@ export class LinkReads {
 
   findByCode(code: Code): Link | undefined {
     return this.#byCode.get(code) ?? undefined
+  }
+
+  /** The URL that anybody may see: null for a link with a password. */
+  publicUrlOf({ id, url }: Link): string | null {
+    return this.#isProtected.get(id) ? null : url
   }
 
   /** The link with the hash of its passcode. */

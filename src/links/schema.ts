@@ -4,13 +4,13 @@ import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX, canonicalPath, findPathProblem } from './aliases.ts'
 import { DestinationModel, destinationsBody } from './destination-schema.ts'
 import { PASSCODE_LENGTH } from './link.ts'
+import { LinkPassword } from './link-passwords.ts'
 import {
   type Kind,
   MAX_HITS_MAX,
   PROPERTIES,
   type PropertiesChange,
   type PropertyJson,
-  type PropertyName,
   SETTABLE_PROPERTIES,
   type SettableName,
   type SettableProperty,
@@ -325,6 +325,7 @@ export const BAD_DISPLAY_ALIAS = 'Invalid display_alias: must be one of the alia
 /** What requests set of a link beside its code, URL and passcode. */
 const settable = {
   ...bodies,
+  password: LinkPassword.nullish(),
   aliases: z
     .array(AliasPath, BAD_ALIASES)
     .max(ALIASES_MAX, BAD_ALIASES)
@@ -366,12 +367,18 @@ const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   destinations: z.array(DestinationModel),
 }
 
-type Views = { [Name in PropertyName]: z.ZodType<PropertyJson[Name]> }
+const ProtectedField = z.boolean().meta({ description: 'Visitors must enter a password.' })
+
+type Views = { [Name in keyof PropertyJson]: z.ZodType<PropertyJson[Name]> }
 
 export const PropertiesView = LookupView.extend({
   short_url: AddressField,
   qr_url: AddressField,
-  ...(Object.fromEntries(PROPERTIES.map(({ name, kind }) => [name, VIEWS[kind]])) as Views),
+  ...(Object.fromEntries(
+    PROPERTIES.map(({ name, kind }) =>
+      kind === 'hash' ? ['protected', ProtectedField] : [name, VIEWS[kind]],
+    ),
+  ) as Views),
   display_url: AddressField.meta({
     description: 'The address that people see: with the displayed alias, else with the code.',
   }),

@@ -10,6 +10,13 @@ import { indexWrites } from './search-index.ts'
 import { type Creation, linkWrites } from './store.ts'
 import { tagScans } from './tags.ts'
 
+interface ReplacePassword {
+  id: number
+  /** Hashes. */
+  before: string
+  after: string
+}
+
 /** Links with their properties and aliases. `LinkWriter` turns refusals into errors. */
 export const links = subject({
   reads: (db): LinkReads => new LinkReads(db),
@@ -57,6 +64,19 @@ export const links = subject({
         effects.linksChanged(patched.codes)
         if (patched.aliases) effects.aliasesChanged(patched.aliases)
       },
+    }),
+
+    /** Replaces the hash of a link by another one of its password. Null if it has another one. */
+    replacePassword: write({
+      since: 1,
+      prepare(db) {
+        const replace = db.prepare<{ code: Code }, [string, number, string]>(
+          'UPDATE links SET password = ? WHERE id = ? AND password = ? RETURNING code',
+        )
+        return ({ id, before, after }: ReplacePassword): Code | null =>
+          replace.get(after, id, before)?.code ?? null
+      },
+      effect: (effects, code) => effects.linksChanged(code === null ? [] : [code]),
     }),
 
     delete: write({

@@ -185,7 +185,7 @@ function qrImage(deps: QrDeps, text: string): QrImageView {
   const { addresses } = deps
   return {
     code: link.code,
-    url: link.url,
+    url: deps.reads.publicUrlOf(link),
     short_url: addresses.short(link),
     qr_url: addresses.qr(link),
     qr_storage_url: addresses.qrStorage(link),

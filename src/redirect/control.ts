@@ -1,21 +1,32 @@
 import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
+import { type Client, clientIp } from '../hot/client-address.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { VisitRecorder } from '../hot/visit-ring.ts'
+import type { RequestBodies } from '../http/body.ts'
 import { clientOf, markShortLink, type RequestHeaders } from '../http/context.ts'
-import type { GuardDeps } from '../http/guard.ts'
+import { type GuardDeps, rateLimited } from '../http/guard.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { AliasReads } from '../links/aliases.ts'
-import type { DestinationReads, HitLimits } from '../links/destination.ts'
+import { type DestinationReads, type HitLimits, rulesReader } from '../links/destination.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
 import { LazyCountries } from '../visits/country.ts'
 import { DestinationChooser } from './choose-destination.ts'
-import { type AliasedLink, follower } from './follow.ts'
+import {
+  type AliasedLink,
+  type FollowRequest,
+  follower,
+  type PasswordAttempt,
+  type ProtectedLink,
+  stateOf,
+} from './follow.ts'
 import { withoutSigns } from './following-signs.ts'
+import { basicPassword, formPassword, type GateDeps, PasswordGate } from './password-gate.ts'
 import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
 
-interface ControlDeps extends GuardDeps, ResponseDeps {
+interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
+  bodies: RequestBodies
   destinations: DestinationReads
   aliases: AliasReads
   hitLimits: HitLimits
@@ -27,11 +38,19 @@ interface ControlDeps extends GuardDeps, ResponseDeps {
   counters: Pick<RedirectCounters, 'add'>
 }
 
+/** Requests for short links on the control thread. */
+export interface ControlFollower {
+  /** Throws AppError for a POST whose body is no form. */
+  answer(text: string, request: Request): Promise<Answer>
+  /** Whether the path is that of a link with a password, so that a form may be sent to it. */
+  isProtected(text: string): boolean
+}
+
 /**
  * Answers the requests for short links that a redirect thread forwards: with an API key, for a link
- * with `max_hits`, in an unusual form, and during a failure of the database.
+ * with `max_hits` or a password, in an unusual form, and during a failure of the database.
  */
-export function controlFollower(deps: ControlDeps): (text: string, request: Request) => Answer {
+export function controlFollower(deps: ControlDeps): ControlFollower {
   const { destinations, aliases, limiter, address, counters } = deps
   const { clock, countryFile, countryHeader } = deps
   const countries = countryFile === undefined ? undefined : new LazyCountries(countryFile)
@@ -43,30 +62,65 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
     return link ? { code: alias.code, link } : null
   }
   const findByCode = (code: Code) => destinations.findByCode(code) ?? null
-  const follow = follower({ ...deps, findByCode, findAlias, holdsBack, chooser })
-  const isLink = (path: string): boolean => {
+  const gate = new PasswordGate(deps)
+  const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
+    isSame(request.attempt, link) || gate.isUnlocked(request, link)
+  const follow = follower({ ...deps, findByCode, findAlias, holdsBack, isUnlocked, chooser })
+  const findLink = (path: string) => {
     const code = toCode(path)
-    return (code !== undefined && findByCode(code) !== null) || findAlias(path) !== null
+    return (code && findByCode(code)) ?? findAlias(path)?.link
+  }
+  /** The path, or the part of it that is a link. */
+  const pathIn = (text: string): string => {
+    const part = withoutSigns(text)
+    return part !== text && !findLink(text) && findLink(part) ? part : text
+  }
+  const readRules = rulesReader()
+  const rulesOf = (path: string) => {
+    const link = findLink(path)
+    const rules = link?.rules ? readRules(link.rules) : undefined
+    return link && rules?.password
+      ? { rules, link: { id: link.id, hash: rules.password } }
+      : undefined
+  }
+  /** The result for the password of a request, unless the request needs none. */
+  const attemptOf = async (
+    path: string,
+    headers: Headers,
+    sent: string | undefined,
+    client: Client,
+  ) => {
+    const found = sent === undefined ? undefined : rulesOf(path)
+    if (!found || sent === undefined || stateOf(found.rules, clock(), 0) !== 'active')
+      return undefined
+    return gate.isUnlocked(headers, found.link) ? undefined : gate.verify(found.link, sent, client)
   }
 
-  return (text, request) => {
+  const answer = async (text: string, request: Request): Promise<Answer> => {
     const { headers, method } = request
     markShortLink(request)
     const client = clientOf(address, request)
+    const isForm = method === 'POST'
+    const sent = isForm ? await readForm(deps, request, client) : basicPassword(headers)
     let account: Account | undefined
     try {
       const key = headers.get('x-api-key')
       account = key === null ? undefined : findAccount(deps, key)
-      const part = withoutSigns(text)
-      const isPart = part !== text && !isLink(text) && isLink(part)
+      const path = pathIn(text)
+      const attempt = await attemptOf(path, headers, sent, client)
       const about = {
-        text: isPart ? part : text,
+        text: path,
         asked: text,
         query: queryOf(request.url),
-        isHit: method === 'GET',
+        isHit: method !== 'HEAD',
+        attempt,
         get: (name: string) => headers.get(name),
       }
-      return follow(about, client, account) as Answer
+      const answer = follow(about, client, account) as Answer
+      if (!isForm || answer.status !== 302) return answer
+      const cookie = attempt && 'unlocked' in attempt && gate.cookie(attempt.unlocked)
+      Object.assign(answer.headers, NO_REFERRER, cookie && { 'Set-Cookie': cookie })
+      return { ...answer, status: 303 }
     } catch (error) {
       // A failed request is charged too, and its headers report its own caller's budget.
       const budget = limiter.take('read', account, client)
@@ -76,6 +130,30 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
       deps.log.error('request.failed', fields, error)
       return answer
     }
+  }
+  return { answer, isProtected: (text) => rulesOf(pathIn(text)) !== undefined }
+}
+
+const NO_REFERRER = { 'Referrer-Policy': 'no-referrer' }
+
+/** The password may have changed while it was verified. */
+const isSame = (attempt: PasswordAttempt | undefined, { id, hash }: ProtectedLink): boolean =>
+  attempt !== undefined &&
+  'unlocked' in attempt &&
+  attempt.unlocked.id === id &&
+  attempt.unlocked.hash === hash
+
+/** The password of a form. A body that is no form is charged too. */
+async function readForm(
+  { bodies, limiter }: Pick<ControlDeps, 'bodies' | 'limiter'>,
+  request: Request,
+  client: Client,
+): Promise<string> {
+  try {
+    return await formPassword(bodies, request, clientIp(client))
+  } catch (error) {
+    const budget = limiter.take('read', undefined, client)
+    throw budget.allowed ? error : rateLimited(budget)
   }
 }
 

@@ -10,7 +10,13 @@ import type { RateLimiter } from '../limits/budgets.ts'
 import { type HitLimits, type LinkRules, rulesReader } from '../links/destination.ts'
 import type { DestinationChooser } from './choose-destination.ts'
 import { withQuery } from './forwarded-query.ts'
-import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
+import {
+  type Answer,
+  Answers,
+  type HeldBack,
+  type PasswordRefusal,
+  type ResponseDeps,
+} from './responses.ts'
 import type { OffReason } from './visitor-page.ts'
 
 interface FollowDeps extends ResponseDeps {
@@ -22,6 +28,8 @@ interface FollowDeps extends ResponseDeps {
   hitLimits?: HitLimits
   /** Only on the control thread: which requests do not follow links with `max_hits`. */
   holdsBack?: (request: RequestHeaders) => HeldBack | undefined
+  /** Only on the control thread: whether a request may pass the password of a link. */
+  isUnlocked?: (request: FollowRequest, link: ProtectedLink) => boolean
   journal: { append(linkId: number): void }
   /** Absent with VISIT_DETAILS=off. */
   visits: Pick<VisitRecorder, 'record'> | undefined
@@ -49,7 +57,17 @@ export interface FollowRequest extends RequestHeaders {
   readonly head?: string
   /** Whether a redirect counts: not for HEAD. */
   readonly isHit: boolean
+  /** The result for the password that it brought, if it brought one. */
+  readonly attempt?: PasswordAttempt | undefined
 }
+
+/** A link whose visitors must enter a password. */
+export interface ProtectedLink {
+  id: number
+  hash: string
+}
+
+export type PasswordAttempt = { unlocked: ProtectedLink } | { refusal: PasswordRefusal }
 
 /** Undefined on a redirect thread: the control thread must answer. */
 export type Follow = (
@@ -63,12 +81,12 @@ const NO_RULES: LinkRules = {}
 /**
  * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, no exceptions, no needless object:
  * bench/load/redirect.ts and rules.ts guard its cost. A redirect thread leaves texts that are
- * neither a code nor an alias, and links with `max_hits` or rules by country that need the file of
- * countries, to the control thread.
+ * neither a code nor an alias, and links with a password, with `max_hits` or with rules by country
+ * that need the file of countries, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
   const { findByCode, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock } = deps
-  const { chooser, counters } = deps
+  const { chooser, counters, isUnlocked } = deps
   const answers = new Answers(deps)
   const readRules = rulesReader()
 
@@ -82,7 +100,8 @@ export function follower(deps: FollowDeps): Follow {
     if (!hitLimits && isUncertain) return undefined
     const rules = link?.rules ? readRules(link.rules) : NO_RULES
     const isLimited = code !== undefined && link && rules.max_hits !== undefined
-    const isLeft = rules !== NO_RULES && (isLimited || chooser.isLeft(rules, client))
+    const hash = rules.password
+    const isLeft = rules !== NO_RULES && (isLimited || hash || chooser.isLeft(rules, client))
     if (!hitLimits && isLeft) return undefined
     const hits = isLimited ? (hitLimits as HitLimits).hitsOf(code, link.id) : 0
     const state = rules === NO_RULES ? 'active' : stateOf(rules, clock(), hits)
@@ -105,6 +124,16 @@ export function follower(deps: FollowDeps): Follow {
       counters.add('expired')
       if (rules.expired_url) return answers.redirect(rules.expired_url, budget, rules)
       return answers.refuse('link_expired', code, { budget, headers: request })
+    }
+    if (hash !== undefined && !isUnlocked?.(request, { id: link.id, hash })) {
+      counters.add('protected')
+      const { attempt } = request
+      const refusal = attempt && 'refusal' in attempt ? attempt.refusal : undefined
+      return answers.askPassword(code, refusal, {
+        budget,
+        headers: request,
+        isPreview: holdsBack?.(request) === 'preview',
+      })
     }
     const heldBack = isLimited ? holdsBack?.(request) : undefined
     if (heldBack) {

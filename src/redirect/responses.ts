@@ -46,6 +46,12 @@ export type HeldBack = 'prefetch' | 'preview'
 
 type Refusal = Exclude<VisitorProblem, 'internal'>
 
+/** Why a password was not accepted. `retryAfter`: seconds. */
+export interface PasswordRefusal {
+  code: 'wrong_password' | 'too_many_attempts' | 'busy'
+  retryAfter?: string | undefined
+}
+
 /** The request to which a refusal responds, and its budget after it. */
 interface Refused {
   budget: Budget
@@ -82,6 +88,31 @@ export class Answers {
     const answer = this.#page(code, headers, reason) ?? json(status, { error: message(detail) })
     answer.headers.Vary = VARY
     if (code === 'rate_limited') answer.headers['Retry-After'] = detail
+    this.#describe(answer.headers, budget)
+    return answer
+  }
+
+  /**
+   * The form to a browser, and to an app that shows a preview; 401 or the refusal to a program. A
+   * browser that does not navigate would ask with a dialog of its own if it were challenged.
+   */
+  askPassword(
+    code: string,
+    refusal: PasswordRefusal | undefined,
+    { budget, headers, isPreview }: Refused & { isPreview: boolean },
+  ): Answer {
+    const { code: problem, retryAfter = '' } = refusal ?? { code: 'password_required' as const }
+    const { status, message } = REFUSALS[problem]
+    const isPage = isPreview || isNavigation(headers)
+    const detail = problem === 'too_many_attempts' ? retryAfter : code
+    const answer = isPage
+      ? this.#pages.passwordForm(problem, headers, retryAfter)
+      : json(status, { error: message(detail) })
+    if (status === 401 && !isPage && !FETCH_METADATA.some((name) => headers.get(name) !== null)) {
+      answer.headers['WWW-Authenticate'] = `Basic realm="${code}", charset="UTF-8"`
+    }
+    if (retryAfter !== '') answer.headers['Retry-After'] = retryAfter
+    answer.headers.Vary = `${VARY}, Authorization, Cookie, User-Agent`
     this.#describe(answer.headers, budget)
     return answer
   }
@@ -141,6 +172,9 @@ function failure(code: 'internal' | 'prefetched', requestId: string): Answer {
 
 export const toResponse = ({ status, headers, body }: Answer): Response =>
   new Response(body === '' ? null : body, { status, headers })
+
+/** Browsers send them. */
+const FETCH_METADATA = ['sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'sec-fetch-user']
 
 const REASONS: Readonly<Record<number, string>> = {
   302: 'Found',

@@ -1,21 +1,27 @@
 import { Elysia } from 'elysia'
+import { z } from 'zod'
 import { operation } from '../http/operation.ts'
-import { type Answer, toResponse } from './responses.ts'
+import type { ControlFollower } from './control.ts'
+import { toResponse } from './responses.ts'
+
+const PasswordView = z.object({ error: z.string() }).meta({ id: 'PasswordRefusal' })
 
 /**
  * GET /{code} on the control thread. The redirect threads answer most of these requests themselves.
  */
-export const redirectRoutes = (follow: (text: string, request: Request) => Answer) =>
+export const redirectRoutes = (follow: Pick<ControlFollower, 'answer'>) =>
   new Elysia({ name: 'redirect' }).get(
     '/:code',
-    ({ params, request }) => toResponse(follow(params.code, request)),
+    async ({ params, request }) => toResponse(await follow.answer(params.code, request)),
     {
       detail: operation({
         id: 'follow',
         summary: 'Follow a short link',
         description: [
           'Counts one hit. Goes on during maintenance. Without an API key, a redirect is charged',
-          'to a limit of its own, and an unknown code to that of the other reads.',
+          'to a limit of its own, and an unknown code to that of the other reads. A link with a',
+          'password answers 401 until it is sent as `Authorization: Basic`, with any user name, or',
+          'as the field `password` of a form, by POST.',
         ].join(' '),
         tag: 'Redirects',
         isPublic: true,
@@ -29,6 +35,12 @@ export const redirectRoutes = (follow: (text: string, request: Request) => Answe
               'X-Robots-Tag': '`noindex` for a link with `no_index`.',
             },
           },
+          401: {
+            description: 'The link needs a password.',
+            view: PasswordView,
+            headers: { 'WWW-Authenticate': 'The scheme Basic, unless a browser asks.' },
+          },
+          403: { description: 'The password is wrong.', view: PasswordView },
         },
         refusals: [410],
       }),

@@ -4,12 +4,14 @@ import TEXTS from './visitor-texts.json' with { type: 'json' }
 
 /** The pages of short links that do not redirect, for a person with a browser. */
 
-type Page = keyof typeof TEXTS.en
+type Page = Exclude<keyof typeof TEXTS.en, 'password_form'>
 
 /** A reason that only a page tells: programs get the same as for an unknown code. */
 export type OffReason = 'link_paused' | 'link_not_started' | 'link_removed'
 /** The refusals with a page. */
-export type VisitorProblem = Exclude<Page, 'preview' | OffReason>
+export type VisitorProblem = Exclude<Page, 'preview' | OffReason | PasswordProblem>
+/** The pages with the form for the password of a link. */
+export type PasswordProblem = 'password_required' | 'wrong_password' | 'too_many_attempts' | 'busy'
 
 type Language = keyof typeof TEXTS
 
@@ -31,6 +33,12 @@ const styleOf = ({ font }: Brand): string =>
     'h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .5rem}',
     'p{margin:0}',
     'header{margin-bottom:2rem;font-weight:600}',
+    'form{margin-top:1.5rem;text-align:left}',
+    'label{display:block;font-weight:600;margin-bottom:.25rem}',
+    'input,button{box-sizing:border-box;width:100%;padding:.6rem .75rem;font:inherit;',
+    'border:1px solid #767b87;border-radius:.5rem}',
+    'input{background:Field;color:FieldText}',
+    'button{margin-top:.75rem;border-color:#2b50d8;background:#2b50d8;color:#fff;font-weight:600}',
     'img{display:block;max-width:12rem;max-height:4rem;margin:0 auto .5rem}',
     '@media(prefers-color-scheme:dark){body{background:#0e1014;color:#e9ebf0}}',
   ].join('')
@@ -55,6 +63,7 @@ export class VisitorPages {
   readonly #style: string
   readonly #header: string
   readonly #headers: Readonly<Record<string, string>>
+  readonly #formPolicy: Readonly<Record<string, string>>
 
   constructor(brand: Brand) {
     const { name, logo } = brand
@@ -62,9 +71,7 @@ export class VisitorPages {
     const image = logo === undefined ? '' : `<img src="${logo}" alt="">`
     const shownName = name === undefined ? '' : Bun.escapeHTML(name)
     this.#header = image || shownName ? `<header>${image}${shownName}</header>` : ''
-    const hash = new Bun.CryptoHasher('sha256').update(this.#style).digest('base64')
-    this.#headers = {
-      'Content-Type': 'text/html;charset=utf-8',
+    const policy = (formAction: string) => ({
       'Content-Security-Policy': [
         "default-src 'none'",
         `style-src 'sha256-${hash}'`,
@@ -72,13 +79,20 @@ export class VisitorPages {
         "img-src 'self'",
         "frame-ancestors 'none'",
         "base-uri 'none'",
-        "form-action 'none'",
+        `form-action ${formAction}`,
       ].join('; '),
+    })
+    const hash = new Bun.CryptoHasher('sha256').update(this.#style).digest('base64')
+    this.#headers = {
+      'Content-Type': 'text/html;charset=utf-8',
+      ...policy("'none'"),
       'Referrer-Policy': 'no-referrer',
       'X-Content-Type-Options': 'nosniff',
       'X-Robots-Tag': 'noindex',
       'Cache-Control': 'no-store',
     }
+    // Chromium applies it to the redirect after the form too.
+    this.#formPolicy = policy('https: http:')
   }
 
   /** `reason`: why a link is off whose refusal is that of an unknown code. */
@@ -91,16 +105,34 @@ export class VisitorPages {
     return this.#page('preview', 200, headers)
   }
 
-  #page(page: Page, status: number, headers: RequestHeaders) {
+  /**
+   * The form for the password of a link, which posts to the address that was opened. It asks with
+   * 200, so that every browser and app shows it. `seconds`: until the next attempt.
+   */
+  passwordForm(problem: PasswordProblem, headers: RequestHeaders, seconds: string) {
+    const isFirst = problem === 'password_required'
+    const language = languageOf(headers.get('accept-language') ?? '')
+    const { label, button } = TEXTS[language].password_form
+    const form = `<form method="post"><label for="password">${label}</label>\
+<input id="password" name="password" type="password" required autofocus autocomplete="off"\
+${isFirst ? '' : ' aria-describedby="text" aria-invalid="true"'}><button>${button}</button></form>`
+    const status = isFirst ? 200 : REFUSALS[problem].status
+    const page = this.#page(problem, status, headers, { form, seconds })
+    Object.assign(page.headers, this.#formPolicy)
+    return page
+  }
+
+  #page(page: Page, status: number, headers: RequestHeaders, { form = '', seconds = '' } = {}) {
     const language = languageOf(headers.get('accept-language') ?? '')
     const { title, text } = TEXTS[language][page]
+    const paragraph = text.replace('{seconds}', seconds)
     const body = `<!doctype html>
 <html lang="${language}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <style>${this.#style}</style>
-<main>${this.#header}<h1>${title}</h1><p>${text}</p></main>
+<main>${this.#header}<h1>${title}</h1><p id="text">${paragraph}</p>${form}</main>
 </html>
 `
     return { status, headers: Object.assign({}, this.#headers), body }

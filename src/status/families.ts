@@ -103,6 +103,7 @@ export const FAMILIES = {
       not_found: redirects.notFound,
       disabled: redirects.disabled,
       expired: redirects.expired,
+      protected: redirects.protected,
       limited: redirects.limited,
       prefetch: redirects.prefetch,
       preview: redirects.preview,

@@ -229,3 +229,29 @@ testCluster('at rest, the databases of all hosts are equal row by row', async ()
   await all.rest()
   expect(await all.difference()).toBeUndefined()
 })
+
+testCluster(
+  'the password of a link is asked on every host, and a cookie is valid on all',
+  async () => {
+    const { hosts, key } = await cluster()
+    const [one, , three] = hosts as [TestHost, TestHost, TestHost]
+    const { code } = await shorten(one, key)
+    for (const host of hosts) expect(await follow(host, code)).toBeString()
+    const changed = await one.fetch(`/api/links/${code}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ password: 'open sesame' }),
+    })
+    expect(changed.status).toBe(200)
+    await eventually('all hosts ask for it', async () => {
+      const statuses = await Promise.all(hosts.map((host) => follow(host, code)))
+      return statuses.every((status) => status === 401)
+    })
+    const body = new URLSearchParams({ password: 'open sesame' })
+    const sent = await one.fetch(`/${code}`, { method: 'POST', body })
+    expect(sent.status).toBe(303)
+    const cookie = sent.headers.get('set-cookie')?.split(';')[0] ?? ''
+    expect((await three.fetch(`/${code}`, { headers: { cookie } })).status).toBe(302)
+    expect((await three.fetch(`/${code}`, { method: 'POST', body })).status).toBe(303)
+  },
+)

@@ -23,6 +23,7 @@ import {
 } from '../support/endpoint-requests.ts'
 import { ALL, type Endpoint, nameOf, pathOf, WRITES } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { basic } from '../support/link-passwords.ts'
 import { addKey } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { type ApiDescription, describeApi } from '../support/openapi.ts'
@@ -303,6 +304,16 @@ test('every endpoint refuses in one order, answers as documented, and every docu
     const link = await app.claim(`LADDER${String.fromCharCode(65 + index)}`, OLD, 'pro')
     await expectRows(judge, endpoint, link, foreign)
   }
+  const { code } = foreign
+  const change = { key: 'pro-2', json: { password: 'open sesame' } }
+  expect((await app.call('PATCH', `/api/links/${code}`, change)).status).toBe(200)
+  await judge.expect(endpointOf('GET /{code}'), [
+    401,
+    `Password required for code ${code}`,
+    { code },
+  ])
+  const wrong = [403, `Wrong password for code ${code}`, { code }] as const
+  await judge.expect(endpointOf('GET /{code}'), wrong, { headers: basic('wrong one') })
   await disableLink(app, foreign.code, 'Reported')
   const gone = [410, `Link disabled: ${foreign.code}`, { code: foreign.code }] as const
   await judge.expect(endpointOf('GET /{code}'), gone)

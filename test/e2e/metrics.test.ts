@@ -153,6 +153,7 @@ test('redirects are told by outcome, and a refused one by its limit', async () =
     'hopcode_redirects_total{outcome="not_found"} 1',
     'hopcode_redirects_total{outcome="disabled"} 0',
     'hopcode_redirects_total{outcome="expired"} 0',
+    'hopcode_redirects_total{outcome="protected"} 0',
     'hopcode_redirects_total{outcome="limited"} 3',
     'hopcode_redirects_total{outcome="prefetch"} 0',
     'hopcode_redirects_total{outcome="preview"} 0',

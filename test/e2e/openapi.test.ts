@@ -97,6 +97,7 @@ const SETTABLE = [
   'forward_query',
   'max_hits',
   'no_index',
+  'password',
   'note',
   'paused',
   'starts_at',

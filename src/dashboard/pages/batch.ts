@@ -207,7 +207,7 @@ const COLUMNS: Readonly<Record<string, CellOf>> = {
   hits: ({ hitCount }) => hitCount,
 }
 const CELLS = Object.values(COLUMNS)
-const PROPERTY_NAMES = SETTABLE_PROPERTIES.map(({ name }) => name)
+const PROPERTY_NAMES = [...SETTABLE_PROPERTIES.map(({ name }) => name), 'protected'] as const
 const HEAD = BYTE_ORDER_MARK + csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
 
 const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>

@@ -13,6 +13,7 @@ import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { addressText, badge, linkPath, replacesMain } from '../ui/link-parts.ts'
+import { linkPasswordCard, saveLinkPassword } from './link-password.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
 import { publicPageCard } from './public-page.ts'
 
@@ -33,6 +34,7 @@ export const SETTINGS_FORMS = {
     done: 'Saved. It takes effect immediately, also for printed QR codes.',
   },
   properties: { change: saveProperties, card: 'properties', done: 'Saved.' },
+  password: { change: saveLinkPassword, card: 'password', done: 'Saved.' },
   aliases: { change: saveAliases, card: 'addresses', done: 'Saved.' },
 } satisfies Record<string, SettingsForm>
 
@@ -48,6 +50,7 @@ export async function settingsCards(
   return html`
     ${destinationCard(context, link)}
     ${await propertiesForm(context, link, properties, doneText(context, 'properties'))}
+    ${linkPasswordCard(context, link, properties, doneText(context, 'password'))}
     ${addressCard(context, link)}
     ${publicPageCard(context, link)}`
 }

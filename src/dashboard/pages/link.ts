@@ -258,7 +258,7 @@ interface ZonedState extends LinkState {
 
 /** What visitors get now, in the order of the redirect's rules. */
 function visitorsGet({ link, properties, zone, now }: ZonedState): Html {
-  const { paused, starts_at, expires_at, max_hits, expired_url, delete_at } = properties
+  const { paused, starts_at, expires_at, max_hits, expired_url, delete_at, password } = properties
   if (delete_at !== null) return html`Visitors get 404, because the link is deleted.`
   if (link.url === null) {
     return html`Visitors get 404 until you set a destination${paused && ' and resume the link'}.`
@@ -281,5 +281,7 @@ function visitorsGet({ link, properties, zone, now }: ZonedState): Html {
     expires_at !== null && ` until ${longTime(expires_at, zone)}`,
     left !== undefined && ` for ${left === 1 ? '1 more hit' : `${parts.count(left)} more hits`}`,
   ]
-  return html`Visitors are redirected to the destination${ends.filter(Boolean).join(', and')}.`
+  const first = password !== null && ' when they have entered the password'
+  const end = ends.filter(Boolean).join(', and')
+  return html`Visitors are redirected to the destination${first}${end}.`
 }

@@ -131,10 +131,11 @@ async function showPublicPage(
   const { isOn, hasCountries } = deps.visitDetails
   const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${stored.linkId}`))
   const path = `/app/shared/${token}`
+  const shownUrl = stored.showsUrl === 1 && stored.isProtected === 0 ? stored.url : null
   return publicPage(context, {
     title: addressText(deps.addresses.display(stored)),
     main: html`
-      ${stored.showsUrl === 1 && stored.url !== null && html`<p>${destination(stored.url)}</p>`}
+      ${shownUrl !== null && html`<p>${destination(shownUrl)}</p>`}
       ${hitSection({ path }, chart)}
       ${visitSection({ visits, days, isOn, hasCountries })}
       <p class="hint">Sources, devices and other details are those of the last complete week (Monday

@@ -91,7 +91,7 @@ export interface LinkState {
   now: number
 }
 
-/** Why visitors do not reach the destination. */
+/** Why visitors do not reach the destination, or not at once. */
 export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
   const { paused, starts_at, expires_at, max_hits, delete_at } = properties
   const isOver =
@@ -102,6 +102,7 @@ export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[
     delete_at !== null && { label: 'Deleted', kind: 'bad' },
     link.url === null && { label: 'No destination', kind: 'note' },
     paused && { label: 'Paused', kind: 'note' },
+    properties.password !== null && { label: 'Password', kind: 'note' },
     isOver && { label: 'Expired', kind: 'note' },
     starts_at !== null && starts_at > now && { label: 'Not started', kind: 'note' },
   ]
