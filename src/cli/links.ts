@@ -12,6 +12,7 @@ import {
 } from './administration.ts'
 import { addDestinationsCommand } from './destinations.ts'
 import { CommandError } from './errors.ts'
+import { addLinkPasswordCommand } from './link-password.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseReason, parseText } from './options.ts'
 
 const LINK = ['<LINK>', 'its code, an alias or its short URL', parseText] as const
@@ -19,6 +20,7 @@ const LINK = ['<LINK>', 'its code, an alias or its short URL', parseText] as con
 export function addLinkCommands(program: Command): void {
   const link = program.command('link').description('links that must not redirect, and their rules')
   addDestinationsCommand(link as Command)
+  addLinkPasswordCommand(link as Command)
   link
     .command('disable')
     .description('answer visitors of the code with 410; nobody can claim it')
