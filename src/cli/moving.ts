@@ -58,9 +58,12 @@ export function addMovingCommands(program: Command): void {
     .option('--report <FILE>', 'write a CSV file with the result of each row', parseText)
     .option('--without-hits', 'hits start at 0')
     .addOption(
-      new Option('--passwords <HOW>', 'links with a password: paused, left out, or open to all')
-        .choices(['pause', 'skip', 'open'] as const)
-        .default('pause' as const),
+      new Option(
+        '--passwords <HOW>',
+        'links with a password: kept, paused, left out, or open to all',
+      )
+        .choices(['keep', 'pause', 'skip', 'open'] as const)
+        .default('keep' as const),
     )
     .option('--skip-disabled', 'leave out disabled links, which are paused otherwise')
     .addOption(

@@ -227,6 +227,10 @@ export interface Schemas {
     hits?: number | null;
     /** @description True: the link had a password, which is not in the file. It is paused. */
     protected?: boolean | null;
+    /** @description The password that visitors enter, of any length. It is stored as a hash. */
+    password?: string | null;
+    /** @description In place of `password`: its bcrypt hash, of a cost of at most 12. */
+    password_hash?: string | null;
     /**
      * @description Shown in the dashboard only.
      * @example Poster

@@ -1,6 +1,7 @@
 import { isoTime, parseIsoTime } from '../lib/clock.ts'
 import { decodePath } from '../links/aliases.ts'
 import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
+import { type KeptPassword, keptPassword } from './kept-password.ts'
 import { HITS_MAX } from './line.ts'
 import { isObject, type SourceRow } from './source.ts'
 import { destinationsIn, isTargeting } from './targeting.ts'
@@ -125,6 +126,8 @@ export interface SourceLink {
   hits: number
   isDisabled: boolean
   hasPassword: boolean
+  /** Undefined if the password cannot be kept. */
+  password: KeptPassword | undefined
   lost: string[]
   /** What was changed. */
   notes: string[]
@@ -145,6 +148,7 @@ export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): Sour
     hits: 0,
     isDisabled: isTrue(values.disabled),
     hasPassword: isTrue(values.isProtected) || isPassword(values.password),
+    password: keptPassword(values.password),
     lost,
     notes: [],
     problem: undefined,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX } from '../links/aliases.ts'
 import type { ParsedUrl } from '../links/link.ts'
+import { isKnownHash } from '../links/link-passwords.ts'
 import type { PropertiesChange } from '../links/property-table.ts'
 import { AliasPath, BAD_ALIASES, PropertiesBody } from '../links/schema.ts'
 import { timeBody } from '../links/time-body.ts'
@@ -15,11 +16,17 @@ import { type Outcome, type RowResult, refused } from './outcomes.ts'
 
 /** Hits of one link. */
 export const HITS_MAX = 1_000_000_000_000
+/** Passwords in one call: ten are hashed in a second, and the client waits. */
+export const PASSWORDS_PER_CALL = 50
 /** Characters of one line: the longest URL, texts and aliases, with each character escaped. */
 const LINE_LENGTH_MAX = 256 * 1024
 
 const BAD_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
 const BAD_HITS = `Invalid hits: must be an integer between 0 and ${HITS_MAX}`
+
+const PASSWORD_MAX = 128
+const BAD_PASSWORD = `Invalid password: must have 1 to ${PASSWORD_MAX} characters`
+const BAD_HASH = 'Invalid password_hash: must be of bcrypt, with a cost of at most 12'
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
 
@@ -39,6 +46,17 @@ export const ImportLine = z
       protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
         description: 'True: the link had a password, which is not in the file. It is paused.',
       }),
+      password: z
+        .string(BAD_PASSWORD)
+        .min(1, BAD_PASSWORD)
+        .max(PASSWORD_MAX, BAD_PASSWORD)
+        .nullish()
+        .meta({
+          description: 'The password that visitors enter, of any length. It is stored as a hash.',
+        }),
+      password_hash: z.string(BAD_HASH).refine(isKnownHash, BAD_HASH).nullish().meta({
+        description: 'In place of `password`: its bcrypt hash, of a cost of at most 12.',
+      }),
       ...PropertiesBody.shape,
     },
     'Invalid line: must be a JSON object',
@@ -54,7 +72,9 @@ export interface ImportRow {
   aliasesAnyCase: readonly string[]
   createdAt: number | null
   hits: number
+  /** With the password itself, where the row has it. */
   properties: PropertiesChange
+  passwordHash?: string | undefined
   /** What was left out of the row. */
   note?: string
 }
@@ -103,7 +123,9 @@ export function parseRow(value: unknown): ImportRow | RowResult {
 
 function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   const { code, url, aliases, aliases_any_case, created_at, hits, ...rest } = line
-  const { protected: hadPassword, ...properties } = rest
+  const { protected: isProtected, password_hash: hash, ...properties } = rest
+  const hasPassword = properties.password != null || hash != null
+  const isLost = isProtected === true && !hasPassword
   if (url === null && !code) return refused('invalid_url', 'Invalid URL: a code is missing too')
   return {
     code: (code && toCode(code)) || null,
@@ -112,8 +134,9 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
     aliasesAnyCase: (aliases_any_case ?? []).map((path) => path.toLowerCase()),
     createdAt: created_at ?? null,
     hits: hits ?? 0,
-    properties: hadPassword ? { ...properties, paused: true } : properties,
-    ...(hadPassword && { note: NO_PASSWORD }),
+    properties: isLost ? { ...properties, paused: true } : properties,
+    ...(hash != null && { passwordHash: hash }),
+    ...(isLost && { note: NO_PASSWORD }),
   }
 }
 

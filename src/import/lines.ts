@@ -8,16 +8,20 @@ import type { AliasRules } from '../links/aliases.ts'
 import type { WriteDeps } from '../links/create.ts'
 import { refusalOfDestinations } from '../links/destination-policy.ts'
 import { authorOf, packSecrets } from '../links/link.ts'
+import { withHash } from '../links/link-passwords.ts'
 import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
 import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
 import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
-import { charactersOf, type ImportRow, parseLine } from './line.ts'
+import { charactersOf, type ImportRow, PASSWORDS_PER_CALL, parseLine } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import type { ImportMessage, ImportResult, imports, StoredResult, StoredRow } from './store.ts'
 
 export interface ImportDeps
-  extends Pick<WriteDeps, 'blocklist' | 'clock' | 'destinationPolicy' | 'hasher' | 'plans'> {
+  extends Pick<
+    WriteDeps,
+    'blocklist' | 'clock' | 'destinationPolicy' | 'hasher' | 'passwords' | 'plans'
+  > {
   aliasRules: AliasRules
   pace: Pace
   data: DataOf<{ imports: typeof imports }>
@@ -71,6 +75,7 @@ export async function importRows(
   }
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
+  if (!dryRun) await hashPasswords(deps, owner, checked)
   const good = checked.filter(isRow)
   const send = dryRun ? planner(deps, before) : importer(deps, owner)
   let stored = NOTHING_STORED
@@ -88,6 +93,28 @@ export async function importRows(
   return {
     results: checked.map((row) => (isRow(row) ? (results[next++] as RowResult) : row)),
     stored,
+  }
+}
+
+/** Replaces the password of each row by its hash, and rows with too many of them by a refusal. */
+async function hashPasswords(
+  { passwords }: ImportDeps,
+  owner: Account,
+  rows: (ImportRow | RowResult)[],
+): Promise<void> {
+  let hashed = 0
+  for (const [at, row] of rows.entries()) {
+    if (!isRow(row) || typeof row.properties.password !== 'string') continue
+    if (++hashed > PASSWORDS_PER_CALL) {
+      rows[at] = refused('bad_row', `At most ${PASSWORDS_PER_CALL} passwords fit in one request`)
+      continue
+    }
+    const { password: passwordHash, ...properties } = await withHash(
+      passwords,
+      owner.id,
+      row.properties,
+    )
+    rows[at] = { ...row, properties, passwordHash: passwordHash ?? undefined }
   }
 }
 
@@ -201,11 +228,14 @@ const joined = (first: string | undefined, second: string): string =>
 const NOT_ALLOWED = REFUSALS.destinations_not_allowed.message()
 const NO_COUNTRIES = 'Destinations by country match nobody without COUNTRY_FILE or COUNTRY_HEADER'
 
-function propertiesOf({ properties: { expired_url: expired, ...rest } }: ImportRow) {
+function propertiesOf({ properties, passwordHash }: ImportRow) {
+  const { expired_url: expired, password: _, ...rest } = properties
   const set = Object.entries(rest).filter(([, value]) => value !== undefined)
   const tags = [...new Set(rest.tags ?? [])].sort()
   const expired_url = expired?.text ?? null
-  return { ...NO_PROPERTIES, ...Object.fromEntries(set), tags, expired_url } as LinkProperties
+  const password = passwordHash ?? null
+  const found = { ...Object.fromEntries(set), tags, expired_url, password }
+  return { ...NO_PROPERTIES, ...found } as LinkProperties
 }
 
 async function messageOf(
@@ -219,7 +249,8 @@ async function messageOf(
     const name = code ?? aliases[0] ?? aliasesAnyCase[0] ?? url?.href ?? ''
     // It follows from the row, so that a row that is sent again has it too. No passcode has it.
     const hash = hasher.hash('import', `${owner.id} ${name}`)
-    const hasProperties = Object.values(row.properties).some((value) => value !== undefined)
+    const set = [...Object.values(row.properties), row.passwordHash]
+    const hasProperties = set.some((value) => value !== undefined)
     const stored: StoredRow = {
       code,
       candidate: newCode((length) => hash.subarray(0, length)),

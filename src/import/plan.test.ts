@@ -5,6 +5,8 @@ import type { ImportOptions } from './plan.ts'
 
 /** Decisions about rows, and hostile files. */
 
+const BCRYPT = `$2b$12$${'a'.repeat(53)}`
+
 test('paths that differ in letter case only become aliases, and all others codes', async () => {
   const paths = ['AbCdEf', 'abcdef', 'Single1', 'x']
   const { lines } = await imported([
@@ -49,7 +51,10 @@ test('links with passwords are never open unless the option says so', async () =
     const { lines, rows } = await imported([csv], more)
     return [lines.map(({ paused }) => paused ?? false), outcomesOf(rows)]
   }
-  expect(await pausedIn({})).toEqual([
+  const kept = await imported([csv])
+  expect(kept.lines[0]).toMatchObject({ password: 'secret' })
+  expect(kept.lines[0]).not.toHaveProperty('paused')
+  expect(await pausedIn({ passwords: 'pause' })).toEqual([
     [true, true],
     ['created', 'created'],
   ])
@@ -73,6 +78,34 @@ test('a text in a column of passwords is one, whatever it says; “false” and 
     'url,slug,has_password\nhttps://e.com,a-b,no\nhttps://e.org,c-d,yes\n',
   ])
   expect(flagged.lines.map(({ paused }) => paused === true)).toEqual([false, true])
+})
+
+test.each([
+  ['a plain text', 'open sesame', { password: 'open sesame' }],
+  ['a short one', 'abc', { password: 'abc' }],
+  ['bcrypt of cost 12', BCRYPT, { password_hash: BCRYPT }],
+  ['bcrypt of cost 13', BCRYPT.replace('$12$', '$13$'), undefined],
+  ['PBKDF2', 'pbkdf2:sha256:600000$abc$0123', undefined],
+  ['Argon2', '$argon2id$v=19$m=19456,t=2,p=1$YWJj$YWJj', undefined],
+  ['a hexadecimal hash', 'd41d8cd98f00b204e9800998ecf8427e', undefined],
+  ['a hash in base64', '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=', undefined],
+  ['a masked one', '****ame', undefined],
+  ['a flag', true, undefined],
+  ['a word', 'yes', undefined],
+])('a password as %s is kept, or its link is paused with a note', async (_, password, kept) => {
+  const row = { slug: 'one-1', url: 'https://e.com/1', password }
+  const { lines, rows } = await imported([JSON.stringify([row])])
+  const { paused, password: plain, password_hash: hash } = lines[0] ?? {}
+  const found = hash ? { password_hash: hash } : plain ? { password: plain } : {}
+  expect(found).toEqual(kept ?? {})
+  expect(paused === true).toBe(kept === undefined)
+  expect(rows[0]?.message === '').toBe(kept !== undefined)
+})
+
+test('few passwords are sent in one call, because each is hashed', async () => {
+  const rows = Array.from({ length: 120 }, (_, n) => `https://e.com/${n},path-${n},secret ${n}\n`)
+  const { calls } = await imported([`url,slug,password\n${rows.join('')}`])
+  expect(calls).toEqual([50, 50, 20])
 })
 
 test('several domains need a choice, and each row still has one result', async () => {

@@ -4,7 +4,8 @@ import { findPathProblem } from '../links/aliases.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, KNOWN, type OpenSource, openSource } from './formats.ts'
-import { charactersOf, type ImportRow, parseLine, parseRow } from './line.ts'
+import { isPausedFor, keptPasswordOf, type PasswordOption } from './kept-password.ts'
+import { charactersOf, type ImportRow, PASSWORDS_PER_CALL, parseLine, parseRow } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
 import {
@@ -27,8 +28,7 @@ export interface ImportOptions {
   /** Rows of other domains are left out. With several, the first one wins a path. */
   domains?: readonly string[] | undefined
   withoutHits?: boolean | undefined
-  /** A link with a password becomes a paused one, is left out, or is open to all. */
-  passwords?: 'pause' | 'skip' | 'open' | undefined
+  passwords?: PasswordOption | undefined
   skipDisabled?: boolean | undefined
   dateFormat?: Dialect['dateFormat']
   dryRun?: boolean | undefined
@@ -262,6 +262,7 @@ class Batch<As extends keyof SentRows> {
   readonly #options: ReadOptions<As>
   #rows: ReadRow<SentRows[As]>[] = []
   #sent = 0
+  #passwords = 0
   #characters = 0
   /** The line that first has a name, of the names that several rows have. */
   readonly #firstLines = new Map<string, number>()
@@ -275,6 +276,7 @@ class Batch<As extends keyof SentRows> {
     const { batchMax = SENT_ROWS_MAX } = this.#options
     return (
       this.#sent >= batchMax ||
+      this.#passwords >= PASSWORDS_PER_CALL ||
       this.#characters >= SENT_CHARACTERS_MAX ||
       this.#rows.length >= 2 * SENT_ROWS_MAX
     )
@@ -284,23 +286,26 @@ class Batch<As extends keyof SentRows> {
     const rows = this.#rows
     this.#rows = []
     this.#sent = 0
+    this.#passwords = 0
     this.#characters = 0
     return rows
   }
 
   addLine(own: OwnLine): void {
     const { line, text } = own
+    if (text.includes('"password"')) this.#passwords++
     if (text.trim() !== '') this.#send({ line, path: '', notes: [] }, text, own)
   }
 
   addLink(link: SourceLink): void {
     const [path = ''] = link.paths
-    const row = { line: link.line, path, notes: notesOf(link) }
+    const row = { line: link.line, path, notes: notesOf(link, this.#options) }
     const result = this.#refuse(link)
     if (result) {
       this.#push({ ...row, result }, path.length)
       return
     }
+    if (keptPasswordOf(link, this.#options)) this.#passwords++
     for (const name of link.lost) this.lost[name] = (this.lost[name] ?? 0) + 1
     if (!this.#options.withoutHits) this.hits += link.hits
     this.#send(row, lineOf(link, this.#options, this.#scan.paths), link)
@@ -363,9 +368,12 @@ class Batch<As extends keyof SentRows> {
   }
 }
 
-function notesOf({ notes, lost }: SourceLink): string[] {
-  return lost.length > 0 ? [...notes, `Not imported: ${lost.join(', ')}`] : [...notes]
+function notesOf(link: SourceLink, options: ImportOptions): string[] {
+  const lost = link.lost.length > 0 ? [`Not imported: ${link.lost.join(', ')}`] : []
+  return [...link.notes, ...lost, ...(isPausedFor(link, options) ? [NO_PASSWORD] : [])]
 }
+
+const NO_PASSWORD = 'Its password was not imported: set one, and resume the link'
 
 /** The value of a line of Hopcode's own format. */
 function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): object {
@@ -373,7 +381,7 @@ function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): obje
   const [main, ...others] = [...new Set(link.paths)]
   const isCode = main !== undefined && CODE_PATTERN.test(main) && !paths.clashes(main)
   const aliases = [...(main === undefined || isCode ? [] : [main]), ...others]
-  const isPaused = link.isDisabled || (link.hasPassword && options.passwords !== 'open')
+  const isPaused = link.isDisabled || isPausedFor(link, options)
   const { max_hits: most, ...rest } = fields
   const left = options.withoutHits ? Math.max(1, Number(most) - hits) : most
   return {
@@ -383,6 +391,7 @@ function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): obje
     ...(most !== undefined && { max_hits: left }),
     ...(hits > 0 && !options.withoutHits && { hits }),
     ...(isPaused && { paused: true }),
+    ...keptPasswordOf(link, options),
     ...(aliases.length > 0 && { [isAnyCase ? 'aliases_any_case' : 'aliases']: aliases }),
   }
 }

@@ -14,7 +14,9 @@ export const fileOf = (content: Content, name = 'links'): SourceFile => ({
 /** The import of files into a service that creates each line, in this process. */
 export async function imported(contents: readonly Content[], more: Partial<ImportOptions> = {}) {
   const lines: Record<string, unknown>[] = []
+  const calls: number[] = []
   const send = async (sent: readonly string[]) => {
+    calls.push(sent.length)
     lines.push(...sent.map((line) => JSON.parse(line) as Record<string, unknown>))
     const results = sent.map(() => ({ outcome: 'created' as const, code: null, message: '' }))
     return { results, stored: { links: sent.length, urlBytes: 0 } satisfies Stored }
@@ -27,7 +29,7 @@ export async function imported(contents: readonly Content[], more: Partial<Impor
   for (; !step.done; step = await steps.next()) rows.push(...step.value)
   rows.sort((a, b) => a.line - b.line)
   const summary = step.value as Summary
-  return { format: summary.format, lines, rows, summary }
+  return { format: summary.format, lines, calls, rows, summary }
 }
 
 export const outcomesOf = (rows: readonly ImportedRow[]) => rows.map(({ outcome }) => outcome)

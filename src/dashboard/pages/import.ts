@@ -63,6 +63,7 @@ async function* reportFile({ report }: ImportJob): AsyncGenerator<string, void> 
 }
 
 const PASSWORDS = {
+  keep: 'Keep the passwords, and pause links whose password the file does not have',
   pause: 'Import them paused',
   skip: 'Leave them out',
   open: 'Import them without a password',
@@ -77,7 +78,7 @@ function checkFile({ deps, user: { account }, form }: PageContext): void {
     { name: file.name.slice(0, 100), blob: file, isTrusted: account.isOwner },
     {
       format: 'auto',
-      passwords: chosen(form, 'passwords', PASSWORDS) ?? 'pause',
+      passwords: chosen(form, 'passwords', PASSWORDS) ?? 'keep',
       dateFormat: chosen(form, 'date_format', DATE_FORMATS) || undefined,
       withoutHits: form.text('without_hits') === '1',
       skipDisabled: form.text('skip_disabled') === '1',
@@ -146,7 +147,7 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
           name: 'passwords',
           label: 'Links with a password',
           choices: choicesOf(PASSWORDS),
-          value: 'pause',
+          value: 'keep',
         }),
         parts.select({
           name: 'date_format',
