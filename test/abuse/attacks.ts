@@ -3,6 +3,7 @@ import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
+import { passwords } from './passwords.ts'
 import {
   importQueues,
   largeBodies,
@@ -27,6 +28,7 @@ export const ATTACKS: readonly Attack[] = [
   crowds,
   signIns,
   signUps,
+  passwords,
   staticFiles,
   addresses,
   impostors,

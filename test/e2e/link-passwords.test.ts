@@ -121,7 +121,7 @@ test('only its account sees the destination, and nobody the password', async () 
 })
 
 test('a cookie is that of one link, of one password and of 12 hours', async () => {
-  await using app = await testApp({ env: open })
+  await using app = await testApp({ env: { ...open, REDIRECT_THREADS: '2' } })
   await withPassword(app)
   await withPassword(app, 'OTHER026', 'https://d.example/other')
   const cookie = cookieOf(await send(app, WORD))
