@@ -174,3 +174,17 @@ testInBrowser(
     expect(problems).toEqual([])
   },
 )
+
+test('the page shows no destination of a link with a password, until it is removed', async () => {
+  await using app = await testApp({ visitFlushMs: 20, env: ENV })
+  const { address, code, owner } = await shared(app, { url: '1' })
+  const visitor = new Visitor(app, { from: '192.0.2.77' })
+  const shows = async () => (await visitor.get(address)).text.includes('private-plans')
+  const settings = { from: `/app/links/${code}/settings` }
+  expect(await shows()).toBe(true)
+  await owner.post(`/app/links/${code}/password`, { link_password: 'open sesame' }, settings)
+  expect(await shows()).toBe(false)
+  expect((await visitor.get(address)).status).toBe(200)
+  await owner.post(`/app/links/${code}/password`, { remove: '1' }, settings)
+  expect(await shows()).toBe(true)
+})
