@@ -74,11 +74,12 @@ export const hasNoExpiry = ({ endsAt }: Pick<KeyRow, 'endsAt'>): boolean => ends
 export function issueKey(
   { hasher, random }: KeyDeps,
   { name, scope }: KeyLabel = FIRST_KEY,
+  createdBy: string | null = null,
 ): { key: string; stored: NewKey } {
   const key = newApiKey(random)
   const hash = hasher.hash('api-key', key)
   const prefix = key.slice(0, SHOWN_LENGTH)
-  return { key, stored: { hash, prefix, lastFour: key.slice(-4), name, scope } }
+  return { key, stored: { hash, prefix, lastFour: key.slice(-4), name, scope, createdBy } }
 }
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, isNull, lte, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { oneTimeLinks as table } from '../db/schema.ts'
+import { oneTimeLinks as table } from '../db/people-schema.ts'
 import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
-import { type AccountId, accountStore } from './store.ts'
+import { type AccountId, accountStore, type PersonId } from './store.ts'
 
 export type OneTimeLinkRow = typeof table.$inferSelect
 export type NewOneTimeLink = Omit<typeof table.$inferInsert, 'id' | 'usedAt'>
@@ -33,7 +33,7 @@ interface LinkDeps {
 /** A link and its stored form. The path is a secret: it is shown once and stored nowhere. */
 export function issueOneTimeLink(
   { hasher, random }: LinkDeps,
-  about: Pick<NewOneTimeLink, 'purpose' | 'accountId' | 'email' | 'plan'>,
+  about: Pick<NewOneTimeLink, 'purpose' | 'personId' | 'accountId' | 'role' | 'email' | 'plan'>,
   now: number,
 ): { path: string; stored: NewOneTimeLink } {
   const token = newToken(random)
@@ -86,23 +86,28 @@ export class OneTimeLinkStore {
 
   /**
    * Stores a link. It replaces every earlier link for the set-up, or those that reset the same
-   * account's password. Used and expired links are deleted.
+   * person's password. Used and expired links are deleted.
    */
   add(link: NewOneTimeLink): void {
-    const { purpose, accountId, createdAt } = link
+    const { purpose, personId, createdAt } = link
     const isSpent = or(lte(table.endsAt, createdAt), gt(table.usedAt, 0))
     this.#orm.delete(table).where(isSpent).run()
     if (purpose === 'setup') this.endAll('setup')
-    if (purpose === 'reset' && accountId) this.endAll('reset', accountId)
+    if (purpose === 'reset' && personId) this.endAll('reset', personId)
     this.#orm.insert(table).values(link).run()
   }
 
-  endAll(purpose: Purpose, accountId?: AccountId): void {
-    const ofAccount = accountId === undefined ? undefined : eq(table.accountId, accountId)
+  endAll(purpose: Purpose, personId?: PersonId): void {
+    const ofPerson = personId === undefined ? undefined : eq(table.personId, personId)
     this.#orm
       .delete(table)
-      .where(and(eq(table.purpose, purpose), ofAccount))
+      .where(and(eq(table.purpose, purpose), ofPerson))
       .run()
+  }
+
+  /** Withdraws the invitations to an account. */
+  endAllTo(accountId: AccountId): void {
+    this.#orm.delete(table).where(eq(table.accountId, accountId)).run()
   }
 
   /** Withdraws an invitation. False if there is none with this id. */
@@ -138,21 +143,16 @@ export const oneTimeLinks = subject({
   },
 
   writes: {
-    /** False, and nothing is stored, for an invitation by a disabled or deleted account. */
+    /** False, and nothing is stored, for an invitation by a person without an active account. */
     add: write({
       since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const links = oneTimeLinkStore(db)
         return (link: NewOneTimeLink): boolean => {
-          const { purpose, accountId } = link
-          if (
-            purpose === 'invite' &&
-            accountId &&
-            accounts.findById(accountId)?.disabledAt !== null
-          ) {
-            return false
-          }
+          const { purpose, personId } = link
+          const sender = personId ? accounts.findPerson(personId) : undefined
+          if (purpose === 'invite' && !sender?.hasAccount) return false
           links.add(link)
           return true
         }

@@ -8,10 +8,10 @@ import { MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
 import { findTrustedDevice } from './sign-in.ts'
-import { type AccountId, type AccountReads, type AccountRow, accountStore } from './store.ts'
+import { type AccountReads, accountStore, type PersonId, type PersonRow } from './store.ts'
 import type { Attempt } from './throttle.ts'
 
-export const hasSecondFactor = ({ totpEnabledAt }: AccountRow): boolean => totpEnabledAt !== null
+export const hasSecondFactor = ({ totpEnabledAt }: PersonRow): boolean => totpEnabledAt !== null
 
 /** How long the code may be entered after the password. */
 const STEP_LIFE_MS = 5 * MINUTE
@@ -19,40 +19,40 @@ const STEP_LIFE_MS = 5 * MINUTE
 const STEP_TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/
 
 /**
- * Issued to a browser after a right password. It names the account, grants nothing without a code,
+ * Issued to a browser after a right password. It names the person, grants nothing without a code,
  * and expires after five minutes or when that password changes.
  */
-export function newStepToken(hasher: SecretHasher, account: AccountRow, now: number): string {
+export function newStepToken(hasher: SecretHasher, person: PersonRow, now: number): string {
   const expiresAt = now + STEP_LIFE_MS
-  return `${account.id}.${expiresAt}.${stepMac(hasher, account, expiresAt).toString('base64url')}`
+  return `${person.id}.${expiresAt}.${stepMac(hasher, person, expiresAt).toString('base64url')}`
 }
 
-/** The account of a token that is neither forged nor expired, if it still has a second factor. */
-export function findStepAccount(
+/** The person of a token that is neither forged nor expired, if they still have a second factor. */
+export function findStepPerson(
   { hasher, accounts }: { hasher: SecretHasher; accounts: AccountReads },
   token: string | undefined,
   now: number,
-): AccountRow | undefined {
+): PersonRow | undefined {
   const [, id = '', expiry = '', mac = ''] = STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
-  const account = id === '' ? undefined : accounts.findById(Number(id))
+  const person = id === '' ? undefined : accounts.findPerson(Number(id))
   const expiresAt = Number(expiry)
   // Expires too far ahead: the clock was set back.
-  if (!account || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined
-  const expected = stepMac(hasher, account, expiresAt)
+  if (!person || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined
+  const expected = stepMac(hasher, person, expiresAt)
   if (!hashesEqual(expected, Buffer.from(mac, 'base64url'))) return undefined
-  return account.disabledAt === null && hasSecondFactor(account) ? account : undefined
+  return person.hasAccount === 1 && hasSecondFactor(person) ? person : undefined
 }
 
 const stepMac = (
   hasher: SecretHasher,
-  { id, passwordHash, totpEnabledAt }: AccountRow,
+  { id, passwordHash, totpEnabledAt }: PersonRow,
   expiresAt: number,
 ): Buffer => hasher.hash('sign-in-step', `${id} ${expiresAt} ${totpEnabledAt} ${passwordHash}`)
 
-/** The gates at which a guessed code of an account is counted. */
+/** The gates at which a guessed code of a person is counted. */
 export function codeAttempts(
   hasher: SecretHasher,
-  { id }: AccountRow,
+  { id }: PersonRow,
   { address, deviceToken }: { address: string; deviceToken: string | undefined },
 ): Attempt[] {
   const device = findTrustedDevice(hasher, id, deviceToken)
@@ -77,7 +77,7 @@ export type Factor =
  */
 export function findFactor(
   { hasher, data }: { hasher: SecretHasher; data: DataOf<{ secondFactors: typeof secondFactors }> },
-  { id, totpSecret, totpLastStep }: AccountRow,
+  { id, totpSecret, totpLastStep }: PersonRow,
   text: string,
   now: number,
 ): Factor | undefined {
@@ -107,30 +107,30 @@ export const newTotpSecret = (random: RandomBytes): Uint8Array => random(SECRET_
 
 /**
  * Encrypts a secret as nonce, ciphertext and tag. The key is derived from `secret.key`, so a copy
- * of the database alone gives no codes; a secret works for its own account only.
+ * of the database alone gives no codes; a secret works for its own person only.
  */
 export function sealSecret(
   { hasher, random }: { hasher: SecretHasher; random: RandomBytes },
-  accountId: AccountId,
+  personId: PersonId,
   secret: Uint8Array,
 ): Buffer {
   const nonce = random(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, encryptionKey(hasher), nonce)
-  cipher.setAAD(Buffer.from(String(accountId)))
+  cipher.setAAD(Buffer.from(String(personId)))
   return Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Throws if the secret was encrypted with another key, or for another account. */
+/** Throws if the secret was encrypted with another key, or for another person. */
 export function openSecret(
   hasher: SecretHasher,
-  accountId: AccountId,
+  personId: PersonId,
   sealed: Uint8Array,
 ): Uint8Array {
   const nonce = sealed.subarray(0, NONCE_BYTES)
   const decipher = createDecipheriv(CIPHER, encryptionKey(hasher), nonce, {
     authTagLength: TAG_BYTES,
   })
-  decipher.setAAD(Buffer.from(String(accountId)))
+  decipher.setAAD(Buffer.from(String(personId)))
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
   const text = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES))
   return Buffer.concat([text, decipher.final()])
@@ -193,36 +193,36 @@ function parseRecoveryCode(text: string): string | undefined {
  * if the factor was used already. For the writer thread.
  */
 export function factorUser(db: Database) {
-  const useStep = db.prepare<{ id: AccountId }, [number, AccountId]>(
-    `UPDATE accounts SET totp_last_step = ?1
+  const useStep = db.prepare<{ id: PersonId }, [number, PersonId]>(
+    `UPDATE people SET totp_last_step = ?1
      WHERE id = ?2 AND totp_enabled_at IS NOT NULL
        AND (totp_last_step IS NULL OR totp_last_step < ?1)
      RETURNING id`,
   )
-  const useRecoveryCode = db.prepare<{ id: number }, [number, AccountId, Uint8Array]>(
+  const useRecoveryCode = db.prepare<{ id: number }, [number, PersonId, Uint8Array]>(
     `UPDATE recovery_codes SET used_at = ?
-     WHERE account_id = ? AND hash = ? AND used_at IS NULL RETURNING id`,
+     WHERE person_id = ? AND hash = ? AND used_at IS NULL RETURNING id`,
   )
-  return (accountId: AccountId, factor: Factor, now: number): boolean =>
+  return (personId: PersonId, factor: Factor, now: number): boolean =>
     factor.kind === 'totp'
-      ? useStep.get(factor.step, accountId) !== null
-      : useRecoveryCode.get(now, accountId, factor.recoveryHash) !== null
+      ? useStep.get(factor.step, personId) !== null
+      : useRecoveryCode.get(now, personId, factor.recoveryHash) !== null
 }
 
-/** Two-factor sign-in of accounts, and their recovery codes. */
+/** Two-factor sign-in of people, and their recovery codes. */
 export const secondFactors = subject({
   reads(db) {
-    const unused = db.prepare<{ id: number }, [AccountId, Uint8Array]>(
-      'SELECT id FROM recovery_codes WHERE account_id = ? AND hash = ? AND used_at IS NULL',
+    const unused = db.prepare<{ id: number }, [PersonId, Uint8Array]>(
+      'SELECT id FROM recovery_codes WHERE person_id = ? AND hash = ? AND used_at IS NULL',
     )
-    const countUnused = db.prepare<{ n: number }, [AccountId]>(
-      'SELECT count(*) AS n FROM recovery_codes WHERE account_id = ? AND used_at IS NULL',
+    const countUnused = db.prepare<{ n: number }, [PersonId]>(
+      'SELECT count(*) AS n FROM recovery_codes WHERE person_id = ? AND used_at IS NULL',
     )
     return {
-      isUnusedCode: (accountId: AccountId, hash: Uint8Array): boolean =>
-        unused.get(accountId, hash) !== null,
+      isUnusedCode: (personId: PersonId, hash: Uint8Array): boolean =>
+        unused.get(personId, hash) !== null,
 
-      countUnusedCodes: (accountId: AccountId): number => countUnused.get(accountId)?.n ?? 0,
+      countUnusedCodes: (personId: PersonId): number => countUnused.get(personId)?.n ?? 0,
     }
   },
 
@@ -232,12 +232,10 @@ export const secondFactors = subject({
       since: 1,
       prepare(db) {
         const accounts = accountStore(db)
-        return ({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean => {
-          const account = accounts.findById(accountId)
-          if (!account || account.disabledAt !== null || account.totpEnabledAt !== null) {
-            return false
-          }
-          accounts.change(accountId, { totpSecret: secret })
+        return ({ personId, secret }: { personId: PersonId; secret: Uint8Array }): boolean => {
+          const person = accounts.findPerson(personId)
+          if (!person?.hasAccount || person.totpEnabledAt !== null) return false
+          accounts.changePerson(personId, { totpSecret: secret })
           return true
         }
       },
@@ -251,22 +249,22 @@ export const secondFactors = subject({
       since: 1,
       prepare(db) {
         const accounts = accountStore(db)
-        const addCode = db.prepare<null, [AccountId, Uint8Array]>(
-          'INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)',
+        const addCode = db.prepare<null, [PersonId, Uint8Array]>(
+          'INSERT INTO recovery_codes (person_id, hash) VALUES (?, ?)',
         )
         return (command: {
-          accountId: AccountId
+          personId: PersonId
           secret: Uint8Array
           step: number
           recoveryHashes: readonly Uint8Array[]
           now: number
         }): boolean => {
-          const { accountId, secret, step, recoveryHashes, now } = command
-          const account = accounts.findById(accountId)
-          if (!account?.totpSecret || account.totpEnabledAt !== null) return false
-          if (!Buffer.from(account.totpSecret).equals(Buffer.from(secret))) return false
-          accounts.change(accountId, { totpEnabledAt: now, totpLastStep: step })
-          for (const hash of recoveryHashes) addCode.run(accountId, hash)
+          const { personId, secret, step, recoveryHashes, now } = command
+          const person = accounts.findPerson(personId)
+          if (!person?.totpSecret || person.totpEnabledAt !== null) return false
+          if (!Buffer.from(person.totpSecret).equals(Buffer.from(secret))) return false
+          accounts.changePerson(personId, { totpEnabledAt: now, totpLastStep: step })
+          for (const hash of recoveryHashes) addCode.run(personId, hash)
           return true
         }
       },
@@ -278,9 +276,9 @@ export const secondFactors = subject({
       prepare(db) {
         const accounts = accountStore(db)
         const useFactor = factorUser(db)
-        return (command: { accountId: AccountId; factor: Factor; now: number }): boolean => {
-          if (!useFactor(command.accountId, command.factor, command.now)) return false
-          accounts.clearSecondFactor(command.accountId)
+        return (command: { personId: PersonId; factor: Factor; now: number }): boolean => {
+          if (!useFactor(command.personId, command.factor, command.now)) return false
+          accounts.clearSecondFactor(command.personId)
           return true
         }
       },
@@ -291,8 +289,7 @@ export const secondFactors = subject({
       since: 1,
       prepare(db) {
         const accounts = accountStore(db)
-        return ({ accountId }: { accountId: AccountId }): void =>
-          accounts.clearSecondFactor(accountId)
+        return ({ personId }: { personId: PersonId }): void => accounts.clearSecondFactor(personId)
       },
     }),
   },

@@ -22,14 +22,14 @@ function open(path: string) {
   const accounts = new AccountStore(db)
   const create = (email: string, key: NewKey) =>
     accounts.create({ email, plan: 'free', key, now: 0, passwordHash: 'hash' }) ?? 0
-  const accountId = create('ann@example.com', KEY)
+  const personId = create('ann@example.com', KEY)
   const otherId = create('bob@example.com', { ...KEY, hash: Buffer.alloc(32, 1) })
   const stored = operationsOn(db, sessions)
   const start = (n: number, createdAt: number, more: Partial<NewSession> = {}) =>
     stored.start({
       session: {
         hash: hashOf(n),
-        accountId,
+        personId,
         createdAt,
         address: '',
         agent: '',
@@ -42,14 +42,14 @@ function open(path: string) {
       seenBefore: createdAt - 500,
       longBefore: createdAt - 5000,
     })
-  return { stored, start, accountId, otherId, accounts, db }
+  return { stored, start, personId, otherId, accounts, db }
 }
 
-test('an account keeps the hundred sessions that were seen last', () => {
+test('a person keeps the hundred sessions that were seen last', () => {
   using folder = temporaryFolder()
-  const { stored, start, accountId } = open(folder.path)
+  const { stored, start, personId } = open(folder.path)
   for (let n = 1; n <= 103; n++) start(n, 1000 + n)
-  const kept = stored.list(accountId)
+  const kept = stored.list(personId)
   expect(kept).toHaveLength(100)
   expect(kept[0]?.createdAt).toBe(1103)
   expect(stored.findByHash(hashOf(3))).toBeUndefined()
@@ -68,38 +68,39 @@ test('a session begins as it then reads, even the hundred-and-first of a clock t
 
 test('a sign-in deletes expired sessions, of other accounts too', () => {
   using folder = temporaryFolder()
-  const { stored, start, accountId, otherId } = open(folder.path)
-  start(1, 1000, { accountId: otherId })
+  const { stored, start, personId, otherId } = open(folder.path)
+  start(1, 1000, { personId: otherId })
   start(2, 1400)
   start(3, 1450)
   stored.touch({ id: stored.findByHash(hashOf(3))?.id ?? 0, seenAt: 1900 })
   start(4, 2000)
-  expect(stored.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2000, 1450])
+  expect(stored.list(personId).map(({ createdAt }) => createdAt)).toEqual([2000, 1450])
   start(5, 2450)
-  expect(stored.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2450, 2000])
+  expect(stored.list(personId).map(({ createdAt }) => createdAt)).toEqual([2450, 2000])
 })
 
 test('ending all sessions but one leaves other accounts alone', () => {
   using folder = temporaryFolder()
-  const { stored, start, accountId, otherId, db } = open(folder.path)
+  const { stored, start, personId, otherId, db } = open(folder.path)
   start(1, 1000)
   start(2, 1001)
-  start(3, 1002, { accountId: otherId })
+  start(3, 1002, { personId: otherId })
   const keep = stored.findByHash(hashOf(1))?.id ?? 0
-  stored.endAll({ accountId, keep })
-  expect(db.query('SELECT account_id FROM sessions ORDER BY id').values()).toEqual([
-    [accountId],
+  stored.endAll({ personId, keep })
+  expect(db.query('SELECT person_id FROM sessions ORDER BY id').values()).toEqual([
+    [personId],
     [otherId],
   ])
 })
 
 test('a password that has changed since it was verified starts no session', () => {
   using folder = temporaryFolder()
-  const { stored, start, accounts, accountId } = open(folder.path)
+  const { stored, start, accounts, personId } = open(folder.path)
   expect(start(1, 1000)).toBeDefined()
-  accounts.change(accountId, { passwordHash: 'another hash' })
+  accounts.changePerson(personId, { passwordHash: 'another hash' })
   expect(start(2, 1001)).toBeUndefined()
-  accounts.change(accountId, { passwordHash: 'hash', disabledAt: 1002 })
+  accounts.changePerson(personId, { passwordHash: 'hash' })
+  accounts.change(personId, { disabledAt: 1002 })
   expect(start(3, 1003)).toBeUndefined()
-  expect(stored.list(accountId).map(({ createdAt }) => createdAt)).toEqual([1000])
+  expect(stored.list(personId).map(({ createdAt }) => createdAt)).toEqual([1000])
 })

@@ -1,14 +1,15 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, isNull, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { accounts, sessions as table } from '../db/schema.ts'
+import { memberships, people, sessions as table } from '../db/people-schema.ts'
+import { accounts } from '../db/schema.ts'
 import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { type Factor, factorUser } from './second-factor.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
-import type { AccountId, AccountRow } from './store.ts'
+import type { AccountId, AccountRow, PersonId, PersonRow, Role } from './store.ts'
 
 const AGENT_MAX_LENGTH = 200
 /** Lifetime of a long session, independent of use. */
@@ -22,7 +23,7 @@ interface PasswordProof {
 }
 
 /**
- * How a person has proved whose account it is. With two-factor sign-in, the password alone is not
+ * How a person has proved who they are. With two-factor sign-in, the password alone is not
  * enough. The writer thread checks the proof again when it starts the session.
  */
 export type SignInProof = (PasswordProof & { kind: 'password' }) | (PasswordProof & Factor)
@@ -52,12 +53,11 @@ export class Sessions {
   }
 
   /**
-   * Starts a session and returns it with its token. `replaces`: the token that the browser had.
-   * Throws `sign_in_needed` if the account's password has changed since it was verified, or if the
-   * account needs a second factor and none was given or it was used already.
+   * Starts a session in the account that the person has opened last, and returns it with its token.
+   * `replaces`: the token that the browser had. X
    */
   async start(
-    accountId: AccountId,
+    personId: PersonId,
     proof: SignInProof,
     from: { address: string; agent: string; replaces: string | undefined; isLong: boolean },
   ): Promise<{ session: SessionRow; token: string }> {
@@ -68,7 +68,7 @@ export class Sessions {
       proof,
       session: {
         hash,
-        accountId,
+        personId,
         createdAt: now,
         address: from.address,
         agent: from.agent.slice(0, AGENT_MAX_LENGTH),
@@ -94,11 +94,11 @@ export class Sessions {
     return session
   }
 
-  /** The sessions of an account that have not expired, last used first. */
-  list(accountId: AccountId): SessionView[] {
+  /** The sessions of a person that have not expired, last used first. */
+  list(personId: PersonId): SessionView[] {
     const now = this.#options.clock()
     return this.#options.data.sessions
-      .list(accountId)
+      .list(personId)
       .filter((session) => !this.#isExpired(session, now))
   }
 
@@ -108,12 +108,12 @@ export class Sessions {
     return { token, hash: this.#hash(token) }
   }
 
-  end(id: number, accountId: AccountId): Promise<void> {
-    return this.#options.data.sessions.end({ id, accountId })
+  end(id: number, personId: PersonId): Promise<void> {
+    return this.#options.data.sessions.end({ id, personId })
   }
 
-  endOthers(accountId: AccountId, keep: number): Promise<void> {
-    return this.#options.data.sessions.endAll({ accountId, keep })
+  endOthers(personId: PersonId, keep: number): Promise<void> {
+    return this.#options.data.sessions.endAll({ personId, keep })
   }
 
   #isExpired({ createdAt, seenAt, isLong }: SessionView | SessionRow, now: number): boolean {
@@ -140,50 +140,55 @@ export class Sessions {
 /** db/schema.ts explains each column. */
 type Session = typeof table.$inferSelect
 
-export type NewSession = Omit<Session, 'id' | 'seenAt' | 'provedAt'>
+export type NewSession = Omit<Session, 'id' | 'accountId' | 'seenAt' | 'provedAt'>
 
 export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
-  Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone'>
+  Pick<AccountRow, 'name' | 'plan' | 'timeZone'> &
+  Pick<PersonRow, 'email' | 'isOwner'> & { role: Role }
 
-export type SessionView = Omit<Session, 'hash' | 'accountId' | 'provedAt'>
+export type SessionView = Omit<Session, 'hash' | 'accountId' | 'personId' | 'provedAt'>
 
 function sessionReads(db: Database) {
   const orm = drizzle({ client: db })
-  const { id, createdAt, seenAt, provedAt, isLong, accountId, address, agent } = table
-  const { email, plan, isOwner, timeZone } = accounts
-  const account = { email, plan, isOwner, timeZone }
+  const { id, createdAt, seenAt, provedAt, isLong, accountId, personId, address, agent } = table
+  const { name, plan, timeZone } = accounts
+  const { email, isOwner } = people
+  const user = { name, plan, timeZone, email, isOwner, role: memberships.role }
+  const isMember = and(eq(memberships.accountId, accountId), eq(memberships.personId, personId))
   const byHash = orm
-    .select({ id, createdAt, seenAt, provedAt, isLong, accountId, ...account })
+    .select({ id, createdAt, seenAt, provedAt, isLong, accountId, personId, ...user })
     .from(table)
+    .innerJoin(memberships, isMember)
+    .innerJoin(people, eq(people.id, personId))
     .innerJoin(accounts, eq(accounts.id, accountId))
     .where(and(eq(table.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
     .prepare()
   return {
-    /** The session of an account that is not disabled, however old. */
+    /** The session of a member of an account that is not disabled, however old. */
     findByHash: (hash: Buffer): SessionRow | undefined => byHash.get({ hash }),
 
     /** Last used first. */
-    list: (ofAccount: AccountId): SessionView[] =>
+    list: (ofPerson: PersonId): SessionView[] =>
       orm
         .select({ id, createdAt, seenAt, address, agent, isLong })
         .from(table)
-        .where(eq(accountId, ofAccount))
+        .where(eq(personId, ofPerson))
         .orderBy(desc(seenAt), desc(id))
         .all(),
   }
 }
 
-/** Beyond this, the least recently used session of an account is ended. */
-const SESSIONS_PER_ACCOUNT_MAX = 100
+/** Beyond this, the least recently used session of a person is ended. */
+const SESSIONS_PER_PERSON_MAX = 100
 
-/** With the account, because the id comes from a form. */
+/** With the person, because the id comes from a form. */
 interface SessionKey {
   id: number
-  accountId: AccountId
+  personId: PersonId
 }
 
-const isSession = ({ id, accountId }: SessionKey) =>
-  and(eq(table.id, id), eq(table.accountId, accountId))
+const isSession = ({ id, personId }: SessionKey) =>
+  and(eq(table.id, id), eq(table.personId, personId))
 
 interface StartCommand {
   session: NewSession
@@ -196,22 +201,28 @@ interface StartCommand {
 
 function sessionStarter(db: Database) {
   const orm = drizzle({ client: db })
+  // The account that was opened last, else the one that was joined first.
   const active = db.prepare<
-    Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'timeZone' | 'totpEnabledAt' | 'passwordHash'>,
-    [AccountId]
+    Omit<SessionRow, keyof Session> &
+      Pick<SessionRow, 'accountId'> &
+      Pick<PersonRow, 'totpEnabledAt' | 'passwordHash'>,
+    [PersonId]
   >(
-    `SELECT email, plan, is_owner AS isOwner, time_zone AS timeZone,
-       totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash FROM accounts
-     WHERE id = ? AND disabled_at IS NULL`,
+    `SELECT accounts.id AS accountId, name, plan, time_zone AS timeZone, role, email,
+       is_owner AS isOwner, totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash
+     FROM people JOIN memberships ON person_id = people.id
+       JOIN accounts ON accounts.id = memberships.account_id
+     WHERE people.id = ? AND disabled_at IS NULL
+     ORDER BY accounts.id = people.account_id DESC, memberships.created_at, accounts.id LIMIT 1`,
   )
   const endExpired = db.prepare<null, [number, number, number, Uint8Array | null]>(
     `DELETE FROM sessions WHERE (is_long = 0 AND (created_at <= ?1 OR seen_at <= ?2))
        OR created_at <= ?3 OR hash = ?4`,
   )
   // Never the new session, which looks like the oldest if the clock was set back.
-  const endOldest = db.prepare<null, [AccountId, number, number]>(
-    `DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2 AND id NOT IN (
-       SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
+  const endOldest = db.prepare<null, [PersonId, number, number]>(
+    `DELETE FROM sessions WHERE person_id = ?1 AND id <> ?2 AND id NOT IN (
+       SELECT id FROM sessions WHERE person_id = ?1 AND id <> ?2
        ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
   )
   const useFactor = factorUser(db)
@@ -219,24 +230,24 @@ function sessionStarter(db: Database) {
   return (command: StartCommand): SessionRow | undefined => {
     const { session, proof, replaces } = command
     const { startedBefore, seenBefore, longBefore } = command
-    const { accountId, createdAt, isLong } = session
-    const found = active.get(accountId)
+    const { personId, createdAt, isLong } = session
+    const found = active.get(personId)
     if (!found) return undefined
-    const { totpEnabledAt, passwordHash, ...account } = found
+    const { totpEnabledAt, passwordHash, ...user } = found
     if (passwordHash !== proof.passwordHash) return undefined
     const isSecondNeeded = totpEnabledAt !== null
-    if (isSecondNeeded && (proof.kind === 'password' || !useFactor(accountId, proof, createdAt))) {
+    if (isSecondNeeded && (proof.kind === 'password' || !useFactor(personId, proof, createdAt))) {
       return undefined
     }
     endExpired.run(startedBefore, seenBefore, longBefore, replaces ?? null)
     const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
       .insert(table)
-      .values({ ...session, ...times })
+      .values({ ...session, accountId: user.accountId, ...times })
       .returning({ id: table.id })
       .get()
-    endOldest.run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
-    return { id, ...times, isLong, accountId, ...account }
+    endOldest.run(personId, id, SESSIONS_PER_PERSON_MAX - 1)
+    return { id, ...times, isLong, personId, ...user }
   }
 }
 
@@ -252,13 +263,18 @@ export const sessionRows = perConnection((db) => {
       orm.update(table).set({ hash, provedAt }).where(eq(table.id, id)).run()
     },
 
-    /** All sessions of the account but `keep`. */
-    endAll({ accountId, keep }: { accountId: AccountId; keep?: number }): void {
+    /** All sessions of the person but `keep`. */
+    endAll({ personId, keep }: { personId: PersonId; keep?: number }): void {
       const others = keep === undefined ? undefined : ne(table.id, keep)
       orm
         .delete(table)
-        .where(and(eq(table.accountId, accountId), others))
+        .where(and(eq(table.personId, personId), others))
         .run()
+    },
+
+    /** The sessions whose pages show the account. */
+    endAllIn(accountId: AccountId): void {
+      orm.delete(table).where(eq(table.accountId, accountId)).run()
     },
   }
 })
@@ -271,8 +287,8 @@ export const sessions = subject({
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
      * expired sessions: short ones that were started before `startedBefore` or not used since
      * `seenBefore`, and all that were started before `longBefore`. Undefined, and nothing is
-     * changed, unless `proof` has the present password of an active account and, where the account
-     * needs it, a second factor that was not used before.
+     * changed, unless `proof` has the present password of a member of an active account and, where
+     * the person needs it, a second factor that was not used before.
      */
     start: write({ since: 1, prepare: sessionStarter }),
 
@@ -310,7 +326,7 @@ export const sessions = subject({
       },
     }),
 
-    /** All sessions of the account but `keep`. */
+    /** All sessions of the person but `keep`. */
     endAll: write({ since: 1, prepare: (db) => sessionRows(db).endAll }),
   },
 })

@@ -1,9 +1,10 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, getTableColumns, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
+import { memberships, oneTimeLinks, people, recoveryCodes, sessions } from '../db/people-schema.ts'
 import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
-import { accounts, apiKeys, recoveryCodes, visitsByDay } from '../db/schema.ts'
+import { accounts, apiKeys, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
@@ -15,6 +16,7 @@ const EXPIRED_KEYS_KEPT_MS = 30 * DAY
 const EXPIRED_KEYS_MAX = 100
 
 export type AccountId = number
+export type PersonId = number
 
 /** The columns of a key that its owner may see. */
 export type KeyRow = Omit<typeof apiKeys.$inferSelect, 'accountId' | 'hash'>
@@ -33,25 +35,60 @@ export interface Account {
 /** An account with the API key of a request. */
 export type KeyHolder = Required<Account>
 
-/** Flags are 0 and 1. db/schema.ts explains each column. */
-export type AccountRow = typeof accounts.$inferSelect
+/**
+ * Flags are 0 and 1. db/schema.ts explains each column. `isOwner`: an owner of the service is an
+ * admin of the account.
+ */
+export type AccountRow = typeof accounts.$inferSelect & { isOwner: number }
 
-export type NewKey = Pick<KeyRow, 'prefix' | 'lastFour' | 'name' | 'scope'> & { hash: Uint8Array }
+/** `hasAccount` is 1 for a member of an account that is not disabled. */
+export type PersonRow = typeof people.$inferSelect & { hasAccount: number }
 
+export type Role = (typeof memberships.$inferSelect)['role']
+
+/** A person in the list of an account's members. */
+export type MemberRow = Pick<
+  PersonRow,
+  'id' | 'email' | 'isOwner' | 'passwordChangedAt' | 'totpEnabledAt'
+> & { role: Role; createdAt: number }
+
+/** An account in the list of a person's accounts. */
+export type OwnAccountRow = Pick<AccountRow, 'id' | 'name'> & { role: Role }
+
+export type NewKey = Pick<KeyRow, 'prefix' | 'lastFour' | 'name' | 'scope'> & {
+  hash: Uint8Array
+  createdBy?: string | null
+}
+
+/** A new person with an account of the same id and name. */
 export interface NewAccount {
   email: string
   plan: Plan
   /** Its first API key. */
   key?: NewKey
   now: number
-  /** Absent if the account signs in to the dashboard by a one-time link only. */
+  /** Absent if the person signs in to the dashboard by a one-time link only. */
   passwordHash?: string | null
   isOwner?: boolean
 }
 
+const ACCOUNT = {
+  ...getTableColumns(accounts),
+  isOwner: sql<number>`EXISTS (
+    SELECT 1 FROM memberships JOIN people ON people.id = person_id
+    WHERE memberships.account_id = accounts.id AND role = 'admin' AND is_owner = 1)`,
+}
+
+const PERSON = {
+  ...getTableColumns(people),
+  hasAccount: sql<number>`EXISTS (
+    SELECT 1 FROM memberships JOIN accounts ON accounts.id = memberships.account_id
+    WHERE person_id = people.id AND disabled_at IS NULL)`,
+}
+
 /**
- * Reads accounts and their keys. Times are epoch ms. Letter case makes no difference in e-mail
- * addresses.
+ * Reads accounts, their members and their keys. Times are epoch ms. Letter case makes no difference
+ * in e-mail addresses.
  */
 export class AccountReads {
   #hasOwner = false
@@ -61,8 +98,8 @@ export class AccountReads {
 
   constructor(db: Database) {
     this.#orm = drizzle({ client: db })
-    const hasEmail = sql`lower(${accounts.email}) = lower(${sql.placeholder('email')})`
-    this.#byEmail = this.#orm.select().from(accounts).where(hasEmail).prepare()
+    const hasEmail = sql`lower(${people.email}) = lower(${sql.placeholder('email')})`
+    this.#byEmail = this.#orm.select(PERSON).from(people).where(hasEmail).prepare()
     // Raw SQL, because every request with a key runs it. A JOIN takes five times as long
     // (decision 001).
     this.#byKeyHash = db.prepare<KeyHolder & { plan: Plan | null }, [Buffer, number]>(
@@ -78,22 +115,50 @@ export class AccountReads {
     return holder?.plan ? holder : undefined
   }
 
-  findByEmail(email: string): AccountRow | undefined {
+  findByEmail(email: string): PersonRow | undefined {
     return this.#byEmail.get({ email })
   }
 
+  findPerson(id: PersonId): PersonRow | undefined {
+    return this.#orm.select(PERSON).from(people).where(eq(people.id, id)).get()
+  }
+
+  /** The first members first. */
+  listMembers(accountId: AccountId): MemberRow[] {
+    const { id, email, isOwner, passwordChangedAt, totpEnabledAt } = people
+    const { role, createdAt } = memberships
+    return this.#orm
+      .select({ id, email, isOwner, passwordChangedAt, totpEnabledAt, role, createdAt })
+      .from(memberships)
+      .innerJoin(people, eq(id, memberships.personId))
+      .where(eq(memberships.accountId, accountId))
+      .orderBy(asc(createdAt), asc(id))
+      .all()
+  }
+
+  /** The accounts that a person is a member of, also disabled ones; the first joined first. */
+  listAccountsOf(personId: PersonId): OwnAccountRow[] {
+    return this.#orm
+      .select({ id: accounts.id, name: accounts.name, role: memberships.role })
+      .from(memberships)
+      .innerJoin(accounts, eq(accounts.id, memberships.accountId))
+      .where(eq(memberships.personId, personId))
+      .orderBy(asc(memberships.createdAt), asc(accounts.id))
+      .all()
+  }
+
   findById(id: AccountId): AccountRow | undefined {
-    return this.#orm.select().from(accounts).where(eq(accounts.id, id)).get()
+    return this.#orm.select(ACCOUNT).from(accounts).where(eq(accounts.id, id)).get()
   }
 
   isEmpty(): boolean {
     return this.#orm.select({ n: count() }).from(accounts).get()?.n === 0
   }
 
-  /** Owners that are neither disabled nor deleted. */
-  listOwners(): AccountRow[] {
-    const isOwner = and(eq(accounts.isOwner, 1), isNull(accounts.disabledAt))
-    return this.#orm.select().from(accounts).where(isOwner).all()
+  /** Owners of the service who are members of an account that is not disabled. */
+  listOwners(): PersonRow[] {
+    const owners = this.#orm.select(PERSON).from(people).where(eq(people.isOwner, 1)).all()
+    return owners.filter(({ hasAccount }) => hasAccount === 1)
   }
 
   /** Remembered once true: the last owner can be neither disabled nor deleted. */
@@ -102,16 +167,25 @@ export class AccountReads {
     return this.#hasOwner
   }
 
-  /** The service needs this owner: it can be neither disabled nor deleted. */
+  /**
+   * Every owner of the service signs in by this account only: it can be neither disabled nor
+   * deleted.
+   */
   isLastOwner(id: AccountId): boolean {
-    const [owner, ...others] = this.listOwners()
-    return owner?.id === id && others.length === 0
+    const active = this.#orm
+      .select({ accountId: memberships.accountId })
+      .from(memberships)
+      .innerJoin(people, eq(people.id, memberships.personId))
+      .innerJoin(accounts, eq(accounts.id, memberships.accountId))
+      .where(and(eq(people.isOwner, 1), isNull(accounts.disabledAt)))
+      .all()
+    return active.length > 0 && active.every(({ accountId }) => accountId === id)
   }
 
   /** The oldest first. `after`: an id. */
   list({ after, limit }: { after: number; limit: number }): AccountRow[] {
     const isListed = and(isNull(accounts.deletedAt), gt(accounts.id, after))
-    const query = this.#orm.select().from(accounts).where(isListed)
+    const query = this.#orm.select(ACCOUNT).from(accounts).where(isListed)
     return query.orderBy(asc(accounts.id)).limit(limit).all()
   }
 
@@ -124,9 +198,9 @@ export class AccountReads {
 
   /** Keys active at `now`, also those that will expire; newest first. */
   listKeys(id: AccountId, now: number): KeyRow[] {
-    const { id: keyId, name, scope, prefix, lastFour, createdAt, endsAt, lastUsedAt } = apiKeys
+    const { id: keyId, accountId, hash, ...shown } = getTableColumns(apiKeys)
     return this.#orm
-      .select({ id: keyId, name, scope, prefix, lastFour, createdAt, endsAt, lastUsedAt })
+      .select({ id: keyId, ...shown })
       .from(apiKeys)
       .where(and(eq(apiKeys.accountId, id), isActive(now)))
       .orderBy(desc(apiKeys.id))
@@ -134,7 +208,7 @@ export class AccountReads {
   }
 }
 
-/** Changes accounts and their keys, inside a transaction of the caller. */
+/** Changes accounts, people and keys, inside a transaction of the caller. */
 export class AccountStore extends AccountReads {
   readonly #db: Database
   readonly #orm
@@ -145,7 +219,7 @@ export class AccountStore extends AccountReads {
     this.#orm = drizzle({ client: db })
   }
 
-  /** Undefined, and nothing is stored, if the e-mail address has an account already. */
+  /** The id of both. Undefined, and nothing is stored, if the e-mail address is in use. */
   create(account: NewAccount): AccountId | undefined {
     const { email, plan, key, now, passwordHash = null, isOwner = false } = account
     return inTransaction(this.#db, () => {
@@ -153,29 +227,59 @@ export class AccountStore extends AccountReads {
       const { id } = this.#orm
         .insert(accounts)
         .values({
-          email,
+          name: email,
           plan,
-          passwordHash,
           createdAt: now,
-          isOwner: isOwner ? 1 : 0,
-          passwordChangedAt: passwordHash === null ? null : now,
         })
         .returning({ id: accounts.id })
         .get()
+      const person = { id, email, accountId: id, createdAt: now, passwordHash }
+      const passwordChangedAt = passwordHash === null ? null : now
+      this.#orm
+        .insert(people)
+        .values({ ...person, passwordChangedAt, isOwner: isOwner ? 1 : 0 })
+        .run()
+      this.addMember({ accountId: id, personId: id, role: 'admin', createdAt: now })
       if (key) this.addKey(id, key, now)
       return id
     })
   }
 
   /** Changes some columns of an account. */
-  change(id: AccountId, columns: Partial<Omit<AccountRow, 'id'>>): void {
+  change(id: AccountId, columns: Partial<Omit<AccountRow, 'id' | 'isOwner'>>): void {
     this.#orm.update(accounts).set(columns).where(eq(accounts.id, id)).run()
   }
 
+  /** Changes some columns of a person. */
+  changePerson(id: PersonId, columns: Partial<Omit<PersonRow, 'id' | 'hasAccount'>>): void {
+    this.#orm.update(people).set(columns).where(eq(people.id, id)).run()
+  }
+
+  addMember(member: typeof memberships.$inferInsert): void {
+    this.#orm.insert(memberships).values(member).run()
+  }
+
   /** Turns two-factor sign-in off and deletes its recovery codes. */
-  clearSecondFactor(id: AccountId): void {
-    this.change(id, { totpSecret: null, totpEnabledAt: null, totpLastStep: null })
-    this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()
+  clearSecondFactor(id: PersonId): void {
+    this.changePerson(id, { totpSecret: null, totpEnabledAt: null, totpLastStep: null })
+    this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.personId, id)).run()
+  }
+
+  /** Ends every membership of an account. People who are in no other account are removed. */
+  removeMembers(id: AccountId): void {
+    const members = this.listMembers(id)
+    this.#orm.delete(memberships).where(eq(memberships.accountId, id)).run()
+    for (const member of members) {
+      if (this.listAccountsOf(member.id).length === 0) this.removePerson(member.id)
+    }
+  }
+
+  /** Deletes a person and all that belongs to them. */
+  removePerson(id: PersonId): void {
+    for (const table of [sessions, recoveryCodes, memberships, oneTimeLinks]) {
+      this.#orm.delete(table).where(eq(table.personId, id)).run()
+    }
+    this.#orm.delete(people).where(eq(people.id, id)).run()
   }
 
   /** Deletes the account and all that belongs to it. Its links must be deleted first. */
@@ -244,14 +348,14 @@ const isActive = (at: number) => or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, a
 export interface AccountOverview
   extends Pick<
     AccountRow,
-    'id' | 'email' | 'plan' | 'isOwner' | 'linkCount' | 'urlBytes' | 'createdAt' | 'disabledAt'
+    'id' | 'name' | 'plan' | 'isOwner' | 'linkCount' | 'urlBytes' | 'createdAt' | 'disabledAt'
   > {
   /** The last use of a stored key or session; null if there was none. */
   seenAt: number | null
 }
 
 interface OverviewQuery {
-  /** Part of the e-mail address, in any letter case; empty for every account. */
+  /** Part of the name or of a member's address, in any letter case; empty for every account. */
   search: string
   limit: number
   offset: number
@@ -259,10 +363,14 @@ interface OverviewQuery {
 
 /** A page of accounts. A search looks at every account. */
 export function overviewScan(db: Database) {
-  const matches = `deleted_at IS NULL AND (?1 = '' OR instr(lower(email), lower(?1)) > 0)`
+  const ofAccount = `memberships JOIN people ON people.id = person_id
+    WHERE memberships.account_id = accounts.id`
+  const matches = `deleted_at IS NULL AND (?1 = '' OR instr(lower(name), lower(?1)) > 0
+    OR EXISTS (SELECT 1 FROM ${ofAccount} AND instr(lower(email), lower(?1)) > 0))`
   const page = db.prepare<AccountOverview, [string, number, number]>(
-    `SELECT id, email, plan, is_owner AS isOwner, link_count AS linkCount,
+    `SELECT id, name, plan, link_count AS linkCount,
        url_bytes AS urlBytes, created_at AS createdAt, disabled_at AS disabledAt,
+       EXISTS (SELECT 1 FROM ${ofAccount} AND role = 'admin' AND is_owner = 1) AS isOwner,
        nullif(max(
          coalesce((SELECT max(seen_at) FROM sessions WHERE account_id = accounts.id), 0),
          coalesce((SELECT max(last_used_at) FROM api_keys WHERE account_id = accounts.id), 0)

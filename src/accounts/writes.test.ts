@@ -29,7 +29,7 @@ test('a session that has ended meanwhile changes no password', () => {
   const hash = Buffer.alloc(32, 1)
   const { start, findByHash, endAll } = operationsOn(db, sessions)
   start({
-    session: { hash, accountId: id, createdAt: 1000, address: '', agent: '', isLong: 0 },
+    session: { hash, personId: id, createdAt: 1000, address: '', agent: '', isLong: 0 },
     proof: { kind: 'password', passwordHash: 'old' },
     replaces: undefined,
     startedBefore: 0,
@@ -38,11 +38,11 @@ test('a session that has ended meanwhile changes no password', () => {
   })
   const keep = findByHash(hash)?.id ?? 0
   const { changePassword } = operationsOn(db, subject)
-  const change = { accountId: id, keep, tokenHash: Buffer.alloc(32, 2), now: 1001 }
+  const change = { personId: id, keep, tokenHash: Buffer.alloc(32, 2), now: 1001 }
   expect(changePassword({ ...change, passwordHash: 'new' })).toBe(true)
-  endAll({ accountId: id })
+  endAll({ personId: id })
   expect(changePassword({ ...change, passwordHash: 'stolen' })).toBe(false)
-  expect(accounts.findById(id)?.passwordHash).toBe('new')
+  expect(accounts.findPerson(id)?.passwordHash).toBe('new')
   db.close()
 })
 

@@ -10,11 +10,12 @@ import {
   type NewAccount,
   type NewKey,
   overviewScan,
+  type PersonId,
 } from './store.ts'
 
-/** The result of using a one-time link. `hasNewKey` is false for an account that existed before. */
+/** The result of using a one-time link. `hasNewKey` is false for a person who existed before. */
 export type JoinResult =
-  | { accountId: AccountId; hasNewKey: boolean }
+  | { personId: PersonId; hasNewKey: boolean }
   | { refused: 'link_over' | 'email_taken' | 'password_needed' }
 
 export interface JoinCommand {
@@ -35,11 +36,11 @@ const storesOf = perConnection((db) => ({
 /** Invitations, the set-up, and new accounts. */
 const joinWrites = {
   /**
-   * Creates the owner account, or makes the existing account of the address the owner. An
-   * existing account loses its sessions, keys and unused one-time links, because another person
-   * may have created it. `provedHash` is the stored hash that its password was verified against;
-   * with another hash nothing is changed. An account without a password, which only the command
-   * line creates, needs no proof.
+   * Creates the owner account, or makes the existing person of the address an owner. The person
+   * loses their sessions and unused one-time links, and the accounts of which they are an admin
+   * lose their keys, because somebody else may have created them. `provedHash`
+   * is the stored hash that the password was verified against; with another hash nothing is
+   * changed. A person without a password, whom only the command line creates, needs no proof.
    */
   setUpOwner: write({
     since: 1,
@@ -54,14 +55,18 @@ const joinWrites = {
         links.markUsed(link.id, now)
         if (existing) {
           setPassword(db, existing.id, account.passwordHash, now)
-          accounts.change(existing.id, { isOwner: 1, disabledAt: null, linksDisabledAt: null })
-          accounts.revokeKeys(existing.id, now)
-          sessions.endAll({ accountId: existing.id })
+          accounts.changePerson(existing.id, { isOwner: 1 })
+          for (const { id, role } of accounts.listAccountsOf(existing.id)) {
+            if (role !== 'admin') continue
+            accounts.change(id, { disabledAt: null, linksDisabledAt: null })
+            accounts.revokeKeys(id, now)
+          }
+          sessions.endAll({ personId: existing.id })
           links.endAll('invite', existing.id)
-          return { accountId: existing.id, hasNewKey: false }
+          return { personId: existing.id, hasNewKey: false }
         }
         const id = accounts.create({ ...account, plan: 'enterprise', isOwner: true, now })
-        return id === undefined ? { refused: 'email_taken' } : { accountId: id, hasNewKey: true }
+        return id === undefined ? { refused: 'email_taken' } : { personId: id, hasNewKey: true }
       }
     },
     effect: (effects) => effects.rulesChanged(),
@@ -79,12 +84,12 @@ const joinWrites = {
         const id = accounts.create({ ...account, email, plan: link.plan ?? 'free', now })
         if (id === undefined) return { refused: 'email_taken' }
         links.markUsed(link.id, now)
-        return { accountId: id, hasNewKey: true }
+        return { personId: id, hasNewKey: true }
       }
     },
   }),
 
-  /** Undefined if the e-mail address has an account already. */
+  /** The id of the person and of the account. Undefined if the e-mail address is in use. */
   create: write({
     since: 1,
     prepare(db) {
@@ -95,7 +100,7 @@ const joinWrites = {
 }
 
 const passwordWrites = {
-  /** Sets the password of the link's account, and ends every session. */
+  /** Sets the password of the link's person, and ends every session. */
   resetPassword: write({
     since: 1,
     prepare(db) {
@@ -107,11 +112,11 @@ const passwordWrites = {
       }): JoinResult => {
         const { tokenHash, passwordHash, now } = command
         const link = links.findByHash('reset', tokenHash, now)
-        const account = link?.accountId ? accounts.findById(link.accountId) : undefined
-        if (!link || !account || account.disabledAt !== null) return { refused: 'link_over' }
-        setPassword(db, account.id, passwordHash, now)
-        sessions.endAll({ accountId: account.id })
-        return { accountId: account.id, hasNewKey: false }
+        const person = link?.personId ? accounts.findPerson(link.personId) : undefined
+        if (!link || !person?.hasAccount) return { refused: 'link_over' }
+        setPassword(db, person.id, passwordHash, now)
+        sessions.endAll({ personId: person.id })
+        return { personId: person.id, hasNewKey: false }
       }
     },
   }),
@@ -125,17 +130,17 @@ const passwordWrites = {
     prepare(db) {
       const { sessions } = storesOf(db)
       return (command: {
-        accountId: AccountId
+        personId: PersonId
         passwordHash: string
         keep: number
         tokenHash: Uint8Array
         now: number
       }): boolean => {
-        const { accountId, passwordHash, keep, tokenHash, now } = command
-        if (!sessions.isActive({ id: keep, accountId })) return false
-        setPassword(db, accountId, passwordHash, now)
+        const { personId, passwordHash, keep, tokenHash, now } = command
+        if (!sessions.isActive({ id: keep, personId })) return false
+        setPassword(db, personId, passwordHash, now)
         sessions.renew({ id: keep, hash: tokenHash, provedAt: now })
-        sessions.endAll({ accountId, keep })
+        sessions.endAll({ personId, keep })
         return true
       }
     },
@@ -187,8 +192,8 @@ const stateWrites = {
   }),
 
   /**
-   * Disables the account for good and frees its e-mail address. False for the last owner. Its
-   * links are deleted in batches afterwards, and `remove` comes last.
+   * Disables the account for good, and removes its members who are in no other account. False for
+   * the last owner. Its links are deleted in batches afterwards, and `remove` comes last.
    */
   beginDeletion: write({
     since: 1,
@@ -197,15 +202,10 @@ const stateWrites = {
       return ({ accountId, now }: { accountId: AccountId; now: number }): boolean => {
         if (accounts.isLastOwner(accountId)) return false
         accounts.revokeKeys(accountId, now)
-        accounts.change(accountId, {
-          email: `deleted account ${accountId}`,
-          passwordHash: null,
-          isOwner: 0,
-          disabledAt: now,
-          deletedAt: now,
-        })
-        accounts.clearSecondFactor(accountId)
+        const name = `deleted account ${accountId}`
+        accounts.change(accountId, { name, disabledAt: now, deletedAt: now })
         endAccess(db, accountId)
+        accounts.removeMembers(accountId)
         return true
       }
     },
@@ -236,15 +236,20 @@ export const accounts = subject({
   writes: { ...joinWrites, ...passwordWrites, ...stateWrites },
 })
 
-function setPassword(db: Database, id: AccountId, passwordHash: string, now: number): void {
+function setPassword(db: Database, id: PersonId, passwordHash: string, now: number): void {
   const { accounts, links } = storesOf(db)
-  accounts.change(id, { passwordHash, passwordChangedAt: now })
+  accounts.changePerson(id, { passwordHash, passwordChangedAt: now })
   links.endAll('reset', id)
 }
 
+/** For an account that was just disabled. */
 function endAccess(db: Database, accountId: AccountId): void {
-  const { links, sessions } = storesOf(db)
-  sessions.endAll({ accountId })
-  links.endAll('reset', accountId)
-  links.endAll('invite', accountId)
+  const { accounts, links, sessions } = storesOf(db)
+  sessions.endAllIn(accountId)
+  links.endAllTo(accountId)
+  for (const { id } of accounts.listMembers(accountId)) {
+    if (accounts.findPerson(id)?.hasAccount) continue
+    links.endAll('reset', id)
+    links.endAll('invite', id)
+  }
 }

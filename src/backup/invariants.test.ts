@@ -16,7 +16,10 @@ const KEY = `x'${Buffer.from(urlKey(new URL('https://example.com/'))).toString('
 function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
-  db.run(`INSERT INTO accounts (email, plan, link_count, created_at) VALUES ('a@b.c', 'pro', 2, 0)`)
+  db.run(`INSERT INTO accounts (name, plan, link_count, created_at) VALUES ('a@b.c', 'pro', 2, 0)`)
+  db.run(`INSERT INTO people (email, account_id, created_at) VALUES ('a@b.c', 1, 0)`)
+  db.run(`INSERT INTO memberships (account_id, person_id, role, created_at)
+          VALUES (1, 1, 'admin', 0)`)
   db.run(`INSERT INTO api_keys (account_id, hash, last_four, created_at)
           VALUES (1, ${HASH}, 'abcd', 0)`)
   db.run(`${LINK} VALUES ('SPRING26', 1, 'https://example.com/', ${KEY}, ${HASH}, 0),
@@ -50,6 +53,10 @@ const DAMAGE: [check: string, sql: string][] = [
   ['hashes', `UPDATE links SET passcode_hash = x'00' WHERE id = 1`],
   ['hashes', `UPDATE api_keys SET hash = x'00'`],
   ['owners', `UPDATE api_keys SET account_id = 7`],
+  ['members', 'UPDATE memberships SET account_id = 7'],
+  ['members', 'UPDATE memberships SET person_id = 7'],
+  ['members', `UPDATE memberships SET role = 'editor'`],
+  ['members', 'DELETE FROM memberships'],
   ['link counts', 'UPDATE accounts SET link_count = 3'],
   ['hits', 'UPDATE hit_totals SET redirects = 3'],
   ['hits', 'UPDATE hits SET link_id = 99'],

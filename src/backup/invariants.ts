@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { DATABASE_VERSION, versionOf } from '../db/migrate.ts'
+import { DATABASE_VERSION, versionOf, versionWith } from '../db/migrate.ts'
 import { isTooOld, tooOld } from '../db/unreleased.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -33,7 +33,12 @@ interface Invariant {
   /** Printed after the number of rows that break it. */
   problem: string
   sql: string | ((hasColumn: (name: string) => boolean) => string)
+  /** The first version of the database that the rule is for. */
+  from?: number
 }
+
+/** `people` and `memberships` exist. */
+const PEOPLE_VERSION = versionWith('0006_people')
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -65,6 +70,17 @@ const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT (SELECT count(*) FROM links WHERE account_id NOT IN (SELECT id FROM accounts))
                + (SELECT count(*) FROM api_keys WHERE account_id NOT IN (SELECT id FROM accounts))
                AS n`,
+  },
+  {
+    check: 'members',
+    from: PEOPLE_VERSION,
+    okMessage: 'every account has an admin, and everybody is a member of an account',
+    problem: 'accounts without an admin, people without an account, or members of neither',
+    sql: `SELECT (SELECT count(*) FROM accounts WHERE deleted_at IS NULL AND id NOT IN (
+                    SELECT account_id FROM memberships WHERE role = 'admin'))
+               + (SELECT count(*) FROM people WHERE id NOT IN (SELECT person_id FROM memberships))
+               + (SELECT count(*) FROM memberships WHERE person_id NOT IN (SELECT id FROM people)
+                    OR account_id NOT IN (SELECT id FROM accounts)) AS n`,
   },
   {
     check: 'link counts',
@@ -162,7 +178,9 @@ export function* checkDatabase(db: Database): Generator<Finding> {
   const whole = checkIntegrity(db)
   yield whole
   if (whole.status === 'problem') return
-  for (const invariant of INVARIANTS) yield checkInvariant(db, invariant)
+  for (const invariant of INVARIANTS) {
+    if (version >= (invariant.from ?? 0)) yield checkInvariant(db, invariant)
+  }
   yield checkUrlKeys(db)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {

@@ -106,7 +106,7 @@ test('a list of accounts comes in pages, each account once', async () => {
   using folder = temporaryFolder()
   using account = await open(folder.path)
   account.deps.db.run(`
-    INSERT INTO accounts (email, plan, created_at)
+    INSERT INTO accounts (name, plan, created_at)
     WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ${PAGE + 1})
     SELECT i || '@example.com', 'free', 0 FROM n`)
   const first = listAccounts(account.deps, { json: true })
@@ -124,7 +124,7 @@ test('setup-link is refused where there is an owner, unless another is wanted', 
   const { deps } = account
   const link = () => setupLink(deps, { another: false, json: false })
   expect(await link()).toContain('https://hop.test/app/setup/')
-  deps.accounts.change(1, { isOwner: 1 })
+  deps.accounts.changePerson(1, { isOwner: 1 })
   await expect(link()).rejects.toThrow(`${EMAIL} is the owner already.`)
   expect(await setupLink(deps, { another: true, json: false })).toContain('/app/setup/')
   deps.accounts.change(1, { disabledAt: 1 })

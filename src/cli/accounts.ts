@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { findKeyByName, hasNoExpiry, issueKey, KEY_OVERLAP_MS, keyName } from '../accounts/keys.ts'
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
-import type { AccountRow, KeyRow } from '../accounts/store.ts'
+import type { AccountReads, AccountRow, KeyRow, PersonRow } from '../accounts/store.ts'
 import type { Data } from '../data.ts'
 import { isoTime } from '../lib/clock.ts'
 import {
@@ -137,7 +137,7 @@ export async function createAccount(
 /** One line per account, the oldest first. */
 export function listAccounts({ accounts }: Administration, { json, after = 0 }: PageOptions): Page {
   const page = accounts.list({ after, limit: PAGE })
-  const lines = page.map(({ id, email, plan, linkCount, createdAt }) => {
+  const lines = page.map(({ id, name: email, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
     return json
       ? JSON.stringify({ account_id: id, email, plan, links: linkCount, created_at })
@@ -157,13 +157,13 @@ export async function setPlan(
   return `${email} is on the ${plan} plan.`
 }
 
-/** Creates a one-time link that sets the account's password. Earlier links stop working. */
+/** Creates a one-time link that sets the person's password. Earlier links stop working. */
 export async function resetPassword(
   deps: Administration,
   { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
-  const { id: accountId } = await getAccount(deps, email)
-  const { link, ends_at } = await addLink(deps, { purpose: 'reset', accountId })
+  const { id: personId, accountId } = await getPerson(deps, email)
+  const { link, ends_at } = await addLink(deps, { purpose: 'reset', personId })
   if (json) return JSON.stringify({ account_id: accountId, email, link, ends_at })
   return `Sets a new password for ${email}, once, until ${ends_at}:\n\n  ${link}\n`
 }
@@ -173,9 +173,9 @@ export async function resetTwoFactor(
   deps: Administration,
   { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
-  const { id: accountId, totpEnabledAt } = await getAccount(deps, email)
+  const { id: personId, accountId, totpEnabledAt } = await getPerson(deps, email)
   const wasOn = totpEnabledAt !== null
-  if (wasOn) await deps.data.secondFactors.reset({ accountId })
+  if (wasOn) await deps.data.secondFactors.reset({ personId })
   if (json) return JSON.stringify({ account_id: accountId, email, was_on: wasOn })
   if (!wasOn) return `Two-factor sign-in is not on for ${email}.`
   return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
@@ -201,7 +201,7 @@ export async function setupLink(
 
 async function addLink(
   deps: Administration,
-  about: { purpose: 'setup' } | { purpose: 'reset'; accountId: number },
+  about: { purpose: 'setup' } | { purpose: 'reset'; personId: number },
 ): Promise<{ link: string; ends_at: string }> {
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
   await deps.data.oneTimeLinks.add(stored)
@@ -214,13 +214,13 @@ export async function rotate(
   { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email)
-  const old = chooseKey(deps, account, name)
+  const old = chooseKey(deps, { id: account.id, email }, name)
   const { key, stored } = issueKey(deps, old)
   const replaced = { accountId: account.id, name: old?.name, next: stored }
   const endsAt = await replaceKeys(deps, replaced, now)
   if (json) {
     const { id: account_id, plan } = account
-    return JSON.stringify({ account_id, email: account.email, plan, api_key: key })
+    return JSON.stringify({ account_id, email, plan, api_key: key })
   }
   return [
     `New API key of ${email}. Copy it now: you won't see it again.\n\n  ${key}\n`,
@@ -233,7 +233,7 @@ export async function revoke(
   { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email)
-  const key = chooseKey(deps, account, name)
+  const key = chooseKey(deps, { id: account.id, email }, name)
   const endsAt = await replaceKeys(deps, { accountId: account.id, name: key?.name }, now)
   if (json) {
     const ends_at = isoTime(endsAt)
@@ -253,7 +253,7 @@ export async function revoke(
  */
 function chooseKey(
   { accounts, clock }: Administration,
-  { id, email }: AccountRow,
+  { id, email }: { id: number; email: string },
   name: string | undefined,
 ): KeyRow | undefined {
   const keys = accounts.listKeys(id, clock()).filter(hasNoExpiry)
@@ -311,12 +311,25 @@ export async function enableAccount(
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 
-async function getAccount(
-  { accounts, writer }: Administration,
-  email: string,
-): Promise<AccountRow> {
+async function getPerson({ accounts, writer }: Administration, email: string): Promise<PersonRow> {
   await writer.catchUp()
-  const account = accounts.findByEmail(email)
-  if (!account) throw new CommandError(`no account has the e-mail address ${email}`)
+  return requirePerson(accounts, email)
+}
+
+async function getAccount(deps: Administration, email: string): Promise<AccountRow> {
+  return accountOf(deps.accounts, await getPerson(deps, email))
+}
+
+export function requirePerson(accounts: AccountReads, email: string): PersonRow {
+  const person = accounts.findByEmail(email)
+  if (!person) throw new CommandError(`no account has the e-mail address ${email}`)
+  return person
+}
+
+/** The account of a person: the only one. */
+export function accountOf(accounts: AccountReads, { id, email }: PersonRow): AccountRow {
+  const [own] = accounts.listAccountsOf(id)
+  const account = own && accounts.findById(own.id)
+  if (!account) throw new CommandError(`${email} is a member of no account`)
   return account
 }

@@ -68,7 +68,7 @@ test('aliases of an older file get the Unicode form in which they are found', ()
     0,
   )
   db.run(
-    `INSERT INTO accounts (id, email, plan, created_at, url_bytes)
+    `INSERT INTO accounts (id, name, plan, created_at, url_bytes)
           VALUES (1, 'a@example.com', 'free', 0, ?)`,
     [bytes],
   )

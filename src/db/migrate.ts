@@ -7,6 +7,7 @@ import blockedHosts from '../../drizzle/0002_blocked_hosts.sql' with { type: 'te
 import qrRefs from '../../drizzle/0003_qr_refs.sql' with { type: 'text' }
 import destinations from '../../drizzle/0004_destinations.sql' with { type: 'text' }
 import passwords from '../../drizzle/0005_passwords.sql' with { type: 'text' }
+import people from '../../drizzle/0006_people.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -21,10 +22,15 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0003_qr_refs', sql: qrRefs },
   { name: '0004_destinations', sql: destinations },
   { name: '0005_passwords', sql: passwords },
+  { name: '0006_people', sql: people },
 ]
 
 /** The version of a database to which all migrations were applied. */
 export const DATABASE_VERSION = LAST_UNRELEASED + MIGRATIONS.length
+
+/** The version of a database to which a migration was applied as the last one. */
+export const versionWith = (name: string): number =>
+  LAST_UNRELEASED + MIGRATIONS.findIndex((one) => one.name === name) + 1
 
 /** The version of a database, in SQLite's `user_version`; 0 for an empty one. */
 export function versionOf(db: Database): number {

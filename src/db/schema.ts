@@ -17,39 +17,25 @@ import {
 /** A BLOB. Unlike `blob` of drizzle, it also accepts bytes that another thread has sent. */
 export const bytes = customType<{ data: Uint8Array }>({ dataType: () => 'blob' })
 
-export const accounts = sqliteTable(
-  'accounts',
-  {
-    id: integer().primaryKey({ autoIncrement: true }),
-    email: text().notNull(),
-    plan: text({ enum: ['free', 'pro', 'enterprise'] }).notNull(),
-    /** Number of links: the `total` of a list without a search. */
-    linkCount: integer('link_count').notNull().default(0),
-    createdAt: integer('created_at').notNull(),
-    /** Argon2id; null for an account that has never had a password. */
-    passwordHash: text('password_hash'),
-    passwordChangedAt: integer('password_changed_at'),
-    /** 1: may use the pages of the whole service and manage its accounts. */
-    isOwner: integer('is_owner').notNull().default(0),
-    /** Since when its keys and its sign-in are refused; its links still work. */
-    disabledAt: integer('disabled_at'),
-    /** Since when the account is being deleted, one batch of links at a time. */
-    deletedAt: integer('deleted_at'),
-    /** UTF-8 bytes of the URLs, properties and aliases that the account stores. */
-    urlBytes: integer('url_bytes').notNull().default(0),
-    /** Since when visitors of its links get 410. */
-    linksDisabledAt: integer('links_disabled_at'),
-    /** The secret of two-factor sign-in, encrypted with the key of `secret.key`. */
-    totpSecret: bytes('totp_secret'),
-    /** Since when sign-in needs a code; null while the secret is not confirmed. */
-    totpEnabledAt: integer('totp_enabled_at'),
-    /** The time step (RFC 6238) of the last code that was accepted: no code is accepted twice. */
-    totpLastStep: integer('totp_last_step'),
-    /** IANA name of the time zone of its analytics; null for UTC. */
-    timeZone: text('time_zone'),
-  },
-  (table) => [uniqueIndex('accounts_email').on(sql`lower(${table.email})`)],
-)
+export const accounts = sqliteTable('accounts', {
+  id: integer().primaryKey({ autoIncrement: true }),
+  /** Members see it. At first the e-mail address of the person it was created for. */
+  name: text().notNull(),
+  plan: text({ enum: ['free', 'pro', 'enterprise'] }).notNull(),
+  /** Number of links: the `total` of a list without a search. */
+  linkCount: integer('link_count').notNull().default(0),
+  createdAt: integer('created_at').notNull(),
+  /** Since when its keys and its sign-in are refused; its links still work. */
+  disabledAt: integer('disabled_at'),
+  /** Since when the account is being deleted, one batch of links at a time. */
+  deletedAt: integer('deleted_at'),
+  /** UTF-8 bytes of the URLs, properties and aliases that the account stores. */
+  urlBytes: integer('url_bytes').notNull().default(0),
+  /** Since when visitors of its links get 410. */
+  linksDisabledAt: integer('links_disabled_at'),
+  /** IANA name of the time zone of its analytics; null for UTC. */
+  timeZone: text('time_zone'),
+})
 
 export const apiKeys = sqliteTable(
   'api_keys',
@@ -73,6 +59,8 @@ export const apiKeys = sqliteTable(
     scope: text({ enum: ['read', 'write'] })
       .notNull()
       .default('write'),
+    /** The e-mail address of the person who created it; null for the command line. */
+    createdBy: text('created_by'),
   },
   (table) => [
     uniqueIndex('api_keys_hash').on(table.hash),
@@ -313,65 +301,4 @@ export const hitPositions = sqliteTable(
     position: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.host, table.journalId] })],
-)
-
-/** Sessions of the dashboard, with address and browser. */
-export const sessions = sqliteTable(
-  'sessions',
-  {
-    id: integer().primaryKey({ autoIncrement: true }),
-    /** Keyed hash of the cookie's value. */
-    hash: bytes().notNull(),
-    accountId: integer('account_id').notNull(),
-    createdAt: integer('created_at').notNull(),
-    /** To the minute. */
-    seenAt: integer('seen_at').notNull(),
-    /** An IPv4 address, or the /64 of an IPv6 one. */
-    address: text().notNull(),
-    /** The browser's own name, at most 200 characters. */
-    agent: text().notNull(),
-    /** When the password was last entered in this session. */
-    provedAt: integer('proved_at').notNull().default(0),
-    /** 1: lasts 30 days, because its owner chose to stay signed in. */
-    isLong: integer('is_long').notNull().default(0),
-  },
-  (table) => [
-    uniqueIndex('sessions_hash').on(table.hash),
-    index('sessions_account').on(table.accountId),
-    index('sessions_created').on(table.createdAt),
-  ],
-)
-
-/** One-time codes that replace the second factor when its device is lost. */
-export const recoveryCodes = sqliteTable(
-  'recovery_codes',
-  {
-    id: integer().primaryKey({ autoIncrement: true }),
-    accountId: integer('account_id').notNull(),
-    /** Keyed hash of the code. */
-    hash: bytes().notNull(),
-    usedAt: integer('used_at'),
-  },
-  (table) => [index('recovery_codes_account').on(table.accountId)],
-)
-
-/** Links to a page that work once, for the purpose of the link. */
-export const oneTimeLinks = sqliteTable(
-  'one_time_links',
-  {
-    id: integer().primaryKey({ autoIncrement: true }),
-    /** Keyed hash of the link's last part. */
-    hash: bytes().notNull(),
-    purpose: text({ enum: ['setup', 'invite', 'reset'] }).notNull(),
-    /** The account whose password a `reset` sets, or that sent an `invite`. */
-    accountId: integer('account_id'),
-    /** The address of an `invite`; null if the guest chooses it. */
-    email: text(),
-    /** The plan of an `invite`. */
-    plan: text({ enum: ['free', 'pro', 'enterprise'] }),
-    createdAt: integer('created_at').notNull(),
-    endsAt: integer('ends_at').notNull(),
-    usedAt: integer('used_at'),
-  },
-  (table) => [uniqueIndex('one_time_links_hash').on(table.hash)],
 )

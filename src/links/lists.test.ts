@@ -43,7 +43,7 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
   const { patchLinks } = linkWrites(db)
   const { indexLinks } = searchWrites(db)
   const accounts = [1, 2, 3].map((n) => {
-    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
+    db.run('INSERT INTO accounts (name, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
     return n
   })
   const model = new Map<number, Kept[]>(accounts.map((id) => [id, []]))

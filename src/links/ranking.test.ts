@@ -41,7 +41,7 @@ function setUp(
       if (count > 0) hits.run(id, accountId, count)
     }
     const account = db.prepare(
-      `INSERT INTO accounts (id, email, plan, link_count, created_at)
+      `INSERT INTO accounts (id, name, plan, link_count, created_at)
        VALUES (?1, ?1, 'free', ?2, 5)`,
     )
     for (const id of [1, 2]) {

@@ -17,7 +17,7 @@ function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   for (const account of [OWNER, OTHER]) {
-    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
+    db.run('INSERT INTO accounts (name, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
   }
   const writes = plainWrites(db)
   const { indexLinks } = searchWrites(db)

@@ -128,7 +128,7 @@ function openDatabase(path: string) {
   migrate(db)
   db.run('PRAGMA synchronous = OFF')
   for (let n = 1; n <= ACCOUNTS; n++) {
-    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
+    db.run('INSERT INTO accounts (name, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
   }
   const { deleteLink } = linkWrites(db)
   const functions = {

@@ -317,7 +317,7 @@ export const longRanges: Attack = {
       using db = openBeside(dataDir)
       const { id = 0 } =
         db
-          .query<{ id: number }, [string]>('SELECT id FROM accounts WHERE email = ?')
+          .query<{ id: number }, [string]>('SELECT id FROM accounts WHERE name = ?')
           .get(attacker.email) ?? {}
       const row = fullRow()
       const add = db.query('INSERT INTO visits_by_day (scope, id, day, parts) VALUES (1, ?, ?, ?)')

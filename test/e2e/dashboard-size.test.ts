@@ -117,8 +117,8 @@ test('pages of the owner stay small', async () => {
   const local = "a&'".repeat(20).slice(0, 60)
   app.administer(({ db }) => {
     const insert = db.query(
-      `INSERT INTO accounts (email, plan, link_count, created_at, is_owner)
-       VALUES (?1, 'free', 0, 0, 0)`,
+      `INSERT INTO accounts (name, plan, link_count, created_at)
+       VALUES (?1, 'free', 0, 0)`,
     )
     for (let i = 0; i < 60; i++) insert.run(`${i}${local}@${"'".repeat(180)}.example`)
   })

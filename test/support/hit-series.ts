@@ -26,7 +26,7 @@ export function hitService(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   for (const account of new Set(ACCOUNT_OF.values())) {
-    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
+    db.run('INSERT INTO accounts (name, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
   }
   for (const [id, account] of ACCOUNT_OF) {
     db.query(

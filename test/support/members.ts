@@ -24,11 +24,11 @@ export function addOneTimeLink(
   { purpose, plan, email }: { purpose: Purpose; plan?: Plan; email?: string },
 ): string {
   return administer(app, ({ db, accounts, hasher }) => {
-    const accountId = purpose === 'reset' ? accounts.findByEmail(email ?? '')?.id : undefined
+    const personId = purpose === 'reset' ? accounts.findByEmail(email ?? '')?.id : undefined
     const about = {
       purpose,
       ...(plan && { plan }),
-      ...(accountId === undefined ? email && { email } : { accountId }),
+      ...(personId === undefined ? email && { email } : { personId }),
     }
     const { path, stored } = issueOneTimeLink({ hasher, random: secureRandom }, about, app.now())
     new OneTimeLinkStore(db).add(stored)

@@ -11,22 +11,22 @@ import { countAttempts } from './sign-in.ts'
 /** An action does not ask for a password that was entered in the session within this time. */
 const PROOF_LIFE_MS = 10 * MINUTE
 
-/** The password queue of a signed-in account. */
-export const requesterOf = ({ account }: CurrentUser): Requester => ({
+/** The password queue of a signed-in person. */
+export const requesterOf = ({ person }: CurrentUser): Requester => ({
   queue: 'trusted',
-  key: String(account.id),
+  key: String(person.id),
 })
 
 /**
- * Refuses the form unless its field `current` is the account's password. A session has five
+ * Refuses the form unless its field `current` is the person's password. A session has five
  * attempts, then one a minute. Correct passwords count too: verifying them takes the same time.
  */
 export async function requireOwnPassword({ deps, user, form }: PageContext): Promise<void> {
   const { accounts, passwords, throttle } = deps
-  const { account, session, origin } = user
+  const { account, person, session, origin } = user
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
   throttle.require(attempts)
-  const hash = accounts.findById(account.id)?.passwordHash
+  const hash = accounts.findPerson(person.id)?.passwordHash
   const isRight = await passwords.verify(form.raw('current'), hash, requesterOf(user), {
     before: () => throttle.require(attempts),
     after: () => countAttempts(deps, attempts, { origin, accountId: account.id }),
@@ -53,7 +53,7 @@ export async function withPassword(
   run: () => Promise<Response>,
 ): Promise<Response> {
   const { deps, user, form } = context
-  const { session, account } = user
+  const { session, person } = user
   const sinceMs = deps.clock() - session.provedAt
   // Negative if the clock was set back, which proves nothing.
   if (sinceMs >= 0 && sinceMs < PROOF_LIFE_MS) return run()
@@ -64,7 +64,7 @@ export async function withPassword(
     if (!(error instanceof FormRefusal)) throw error
     return passwordPage({ ...context, refusal: error }, action)
   }
-  const proof = { id: session.id, accountId: account.id, provedAt: deps.clock() }
+  const proof = { id: session.id, personId: person.id, provedAt: deps.clock() }
   // The session may have ended while the password was verified.
   if (!(await deps.data.sessions.prove(proof))) throw new AppError('sign_in_needed')
   return run()

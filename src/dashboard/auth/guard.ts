@@ -1,6 +1,6 @@
 import type { Origin, SecurityEvent } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
-import type { Account, AccountId, AccountRow } from '../../accounts/store.ts'
+import type { Account, AccountId, AccountRow, PersonRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, LARGE_BODY_MAX, SMALL_BODY_MAX } from '../../http/body.ts'
@@ -47,7 +47,11 @@ export interface AnonymousContext extends CommonContext {
 }
 
 export interface CurrentUser {
-  account: Account & { email: string; isOwner: boolean }
+  person: Pick<PersonRow, 'id' | 'email'> & { isOwner: boolean }
+  /** The account that the pages show. */
+  account: Account & { name: string }
+  /** What the person may do in the account. */
+  role: Role
   session: { id: number; createdAt: number; provedAt: number; isLong: boolean }
   /** The hidden field `csrf` of every form. */
   csrf: string
@@ -65,11 +69,14 @@ export interface CurrentUser {
 /** `token`: of the session's cookie. */
 export function currentUserOf(
   deps: Pick<DashboardDeps, 'cookies' | 'hasher' | 'random'>,
-  { id, createdAt, provedAt, isLong, accountId, plan, email, isOwner, timeZone }: SessionRow,
+  row: SessionRow,
   { request, origin, token }: { request: Request; origin: Origin; token: string },
 ): CurrentUser {
+  const { id, createdAt, provedAt, isLong, accountId, plan, name, timeZone } = row
   return {
-    account: { id: accountId, plan, email, isOwner: isOwner === 1 },
+    person: { id: row.personId, email: row.email, isOwner: row.isOwner === 1 },
+    account: { id: accountId, plan, name },
+    role: row.role,
     session: { id, createdAt, provedAt, isLong: isLong === 1 },
     csrf: formToken(deps, token),
     origin,
@@ -157,6 +164,13 @@ function requireSession(session: SessionRow | undefined, owner: boolean): Sessio
 /** The complete, current account. Throws `sign_in_needed` if it was deleted meanwhile. */
 export function requireAccount({ deps, user }: Pick<PageContext, 'deps' | 'user'>): AccountRow {
   const found = deps.accounts.findById(user.account.id)
+  if (!found) throw new AppError('sign_in_needed')
+  return found
+}
+
+/** The complete, current person. Throws `sign_in_needed` if they were removed meanwhile. */
+export function requirePerson({ deps, user }: Pick<PageContext, 'deps' | 'user'>): PersonRow {
+  const found = deps.accounts.findPerson(user.person.id)
   if (!found) throw new AppError('sign_in_needed')
   return found
 }

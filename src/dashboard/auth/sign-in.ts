@@ -1,7 +1,7 @@
 import { newStepToken } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken } from '../../accounts/sign-in.ts'
-import type { AccountId, AccountRow } from '../../accounts/store.ts'
+import type { AccountId, PersonId, PersonRow } from '../../accounts/store.ts'
 import type { Attempt } from '../../accounts/throttle.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
@@ -15,12 +15,12 @@ export const CODE_PAGE = '/app/sign-in/code'
  */
 export function askForCode(
   { cookies, hasher, clock }: DashboardDeps,
-  account: AccountRow,
+  person: PersonRow,
   { next, isLong = false }: { next?: string | undefined; isLong?: boolean },
 ): Response {
   const query = new URLSearchParams({ ...(next && { next }), ...(isLong && { stay: '1' }) })
   const path = query.size > 0 ? `${CODE_PAGE}?${query}` : CODE_PAGE
-  return seeOther(path, [cookies.step(newStepToken(hasher, account, clock()))])
+  return seeOther(path, [cookies.step(newStepToken(hasher, person, clock()))])
 }
 
 /** Seconds left of a long session; undefined for others, whose cookie ends with the browser. */
@@ -36,23 +36,23 @@ export const cookieSeconds = (
  */
 export async function startSession(
   { deps, request, origin }: AnonymousContext,
-  { accountId, proof }: { accountId: AccountId; proof: SignInProof },
+  { personId, proof }: { personId: PersonId; proof: SignInProof },
   isLong = false,
 ): Promise<{ user: CurrentUser; cookies: string[] }> {
   const { cookies, hasher, random, sessions } = deps
-  const { session, token } = await sessions.start(accountId, proof, {
+  const { session, token } = await sessions.start(personId, proof, {
     address: origin.address,
     agent: request.headers.get('user-agent') ?? '',
     replaces: cookies.findByName('session', request),
     isLong,
   })
   const fields = { long: isLong ? 'yes' : undefined }
-  deps.security.record('session.started', origin, { accountId, fields })
+  deps.security.record('session.started', origin, { accountId: session.accountId, fields })
   return {
     user: currentUserOf(deps, session, { request, origin, token }),
     cookies: [
       cookies.session(token, cookieSeconds(session, session.createdAt)),
-      cookies.known(newDeviceToken(hasher, random, accountId)),
+      cookies.known(newDeviceToken(hasher, random, personId)),
       cookies.end('form'),
     ],
   }

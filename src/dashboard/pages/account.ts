@@ -2,13 +2,19 @@ import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credent
 import { planName } from '../../accounts/plans.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SessionView } from '../../accounts/sessions.ts'
-import type { AccountRow } from '../../accounts/store.ts'
+import type { AccountRow, PersonRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { findTimeZone } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requesterOf, requireOwnPassword } from '../auth/confirm-password.ts'
 import { isTheme } from '../auth/cookies.ts'
-import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
+import {
+  type CurrentUser,
+  logEvent,
+  type PageContext,
+  requireAccount,
+  requirePerson,
+} from '../auth/guard.ts'
 import { cookieSeconds } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
@@ -29,11 +35,11 @@ export const accountPages = signedInPages({
   'POST /app/account/password': formAction(accountPage, changePassword),
   'POST /app/account/sessions/end': async ({ deps, user, form }) => {
     const id = Number(form.text('session'))
-    if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.account.id)
+    if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.person.id)
     return seeOther(`${PATH}?done=session`)
   },
   'POST /app/account/sessions/end-others': async ({ deps, user }) => {
-    await deps.sessions.endOthers(user.account.id, user.session.id)
+    await deps.sessions.endOthers(user.person.id, user.session.id)
     return seeOther(`${PATH}?done=sessions`)
   },
   'POST /app/account/time-zone': async ({ deps, user, form }) => {
@@ -59,15 +65,15 @@ export const accountPages = signedInPages({
  */
 async function changePassword(context: PageContext): Promise<Response> {
   const { deps, user, form } = context
-  const { account, session } = user
+  const { person, session } = user
   const next = form.raw('password')
-  const password = findPasswordProblem(next, account.email)
+  const password = findPasswordProblem(next, person.email)
   if (password) throw new FormRefusal({ password })
   await requireOwnPassword(context)
   const passwordHash = await deps.passwords.hash(next, requesterOf(user))
   const { token, hash: tokenHash } = deps.sessions.newToken()
   const isChanged = await deps.data.accounts.changePassword({
-    accountId: account.id,
+    personId: person.id,
     keep: session.id,
     passwordHash,
     tokenHash,
@@ -105,12 +111,12 @@ function accountPage(context: PageContext): Response {
     messages: DONE,
     main: html`
       <div class="columns cards">
-        ${parts.card('You', accountFacts(deps, account))}
+        ${parts.card('You', accountFacts(context, account))}
         ${parts.card('Password', passwordForm(context))}
       </div>
       ${parts.card('Time zone', zoneForm(user, user.zone))}
       <div id="security">
-        ${parts.card('Two-factor sign-in', twoFactor(account))}
+        ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
         ${sessionsCard(deps, user)}
       </div>
       ${parts.card('QR codes', [
@@ -124,11 +130,11 @@ function accountPage(context: PageContext): Response {
   })
 }
 
-function accountFacts({ plans }: DashboardDeps, account: AccountRow): Html {
+function accountFacts({ deps: { plans }, user }: PageContext, account: AccountRow): Html {
   const limits = plans[account.plan]
   const budget = (n: number) => (n === 0 ? 'no limit' : parts.count(n))
   return parts.facts([
-    ['E-mail address', account.email],
+    ['E-mail address', user.person.email],
     ['Plan', planName(account.plan)],
     ['Changes a minute', budget(limits.write)],
     ['Reads a minute', budget(limits.read)],
@@ -138,8 +144,8 @@ function accountFacts({ plans }: DashboardDeps, account: AccountRow): Html {
   ])
 }
 
-const twoFactor = (account: AccountRow): Html =>
-  hasSecondFactor(account)
+const twoFactor = (person: PersonRow): Html =>
+  hasSecondFactor(person)
     ? html`<p>On: after the password, signing in asks for a code.</p>
         ${parts.linkButton('Turn it off…', `${PATH}/two-factor`)}`
     : html`<p>Off: the password alone is enough to sign in.</p>
@@ -160,7 +166,7 @@ const stayingUntil = ({ createdAt }: SessionView): Html => html`<br>
   <span class="hint">stays signed in until ${parts.time(createdAt + LONG_SESSION_MS)}</span>`
 
 function sessionsCard(deps: DashboardDeps, user: CurrentUser): Html {
-  const sessions = deps.sessions.list(user.account.id)
+  const sessions = deps.sessions.list(user.person.id)
   const isThis = ({ id }: SessionView) => id === user.session.id
   return parts.card('Sessions', [
     parts.table('Where you are signed in', sessions, {

@@ -70,12 +70,12 @@ const PASSWORDS = {
 }
 const DATE_FORMATS = { '': 'Year first, as in 2024-01-31', dmy: '31.01.2024', mdy: '01/31/2024' }
 
-function checkFile({ deps, user: { account }, form }: PageContext): void {
+function checkFile({ deps, user: { account, person }, form }: PageContext): void {
   const file = form.file('file')
   if (!file) throw new AppError('invalid_value', 'Choose a file.')
   deps.imports.check(
     account,
-    { name: file.name.slice(0, 100), blob: file, isTrusted: account.isOwner },
+    { name: file.name.slice(0, 100), blob: file, isTrusted: person.isOwner },
     {
       format: 'auto',
       passwords: chosen(form, 'passwords', PASSWORDS) ?? 'keep',
@@ -139,7 +139,7 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
           type: 'file',
           hint: `Of Shlink, YOURLS, Kutt, Chhoto URL, Sink, Bitly, Dub, Short.io, Rebrandly or
             Hopcode, or a spreadsheet as CSV. Up to ${
-              user.account.isOwner ? '32 MiB' : `8 MiB and ${parts.count(ROWS_MAX)} rows`
+              user.person.isOwner ? '32 MiB' : `8 MiB and ${parts.count(ROWS_MAX)} rows`
             }.`,
           required: true,
         }),

@@ -115,7 +115,7 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const provedHash = flow === 'setup' ? await proveExisting(context, link, email) : null
   const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
-  const { key, stored } = issueKey(deps)
+  const { key, stored } = issueKey(deps, undefined, email)
   const joined = await storeJoin(deps, flow, {
     email,
     passwordHash,
@@ -129,29 +129,30 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
     if (joined.refused === 'password_needed') throw refuseAt('current', PASSWORD_NEEDED)
     throw refuseAt('email', 'This address already has an account. Sign in with it.')
   }
-  const { accountId, hasNewKey: isNew } = joined
+  const { personId, hasNewKey: isNew } = joined
+  const person = deps.accounts.findPerson(personId)
+  const accountId = person?.accountId ?? personId
   if (isNew) logNewAccount(context, accountId)
   logJoin(context, flow, link, accountId)
-  const account = deps.accounts.findById(accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
-  if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
+  if (person && hasSecondFactor(person)) return askForCode(deps, person, { next })
   const proof = { kind: 'password', passwordHash } as const
-  const { cookies, user } = await startSession(context, { accountId, proof })
+  const { cookies, user } = await startSession(context, { personId, proof })
   if (!isNew) return seeOther(next, cookies)
   const main = [firstLinkCard(user), keyCard(deps, key), flow === 'setup' && twoFactorCard]
   return page({ user }, { title: 'Welcome', cookies, main })
 }
 
-/** The address that the link's account or the link itself determines. */
+/** The address that the link's person or the link itself determines. */
 function findAddress(
   { deps }: AnonymousContext,
   flow: JoinFlow,
   link: OneTimeLinkRow | undefined,
 ): string | undefined {
-  const account =
-    flow === 'reset' && link?.accountId ? deps.accounts.findById(link.accountId) : undefined
-  return account?.email ?? link?.email ?? undefined
+  const person =
+    flow === 'reset' && link?.personId ? deps.accounts.findPerson(link.personId) : undefined
+  return person?.email ?? link?.email ?? undefined
 }
 
 /** `address`, if given, takes precedence over the one in the form. Throws `FormRefusal`. */
@@ -181,7 +182,7 @@ function countRegistration({ deps, origin }: AnonymousContext): void {
 /**
  * Setting up the owner with the address of an existing account needs that account's password:
  * otherwise anybody could register the address first and become the owner. Returns the stored hash
- * that `current` was verified against; null if no account with a password has the address. Throws
+ * that `current` was verified against; null if nobody with a password has the address. Throws
  * `FormRefusal`.
  */
 async function proveExisting(
@@ -191,14 +192,14 @@ async function proveExisting(
 ): Promise<string | null> {
   const { accounts, passwords, throttle, security } = deps
   const current = form.raw('current')
-  const account = accounts.findByEmail(email)
-  const hash = account?.passwordHash ?? null
+  const person = accounts.findByEmail(email)
+  const hash = person?.passwordHash ?? null
   if (hash === null) return null
   if (current === '') throw refuseAt('current', PASSWORD_NEEDED)
   const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
   const by = { queue: 'oneTimeLink', key: String(link.id) } as const
   const hooks = throttle.hooks(attempts, (gate) =>
-    security.record('throttle.engaged', origin, { accountId: account?.id, fields: { gate } }),
+    security.record('throttle.engaged', origin, { accountId: person?.accountId, fields: { gate } }),
   )
   const isRight = await passwords.verify(current, hash, by, hooks)
   if (!isRight) throw refuseAt('current', 'This is not the password of that account.')
@@ -223,15 +224,17 @@ function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId)
 }
 
 function logJoin(
-  { deps: { security }, origin }: AnonymousContext,
+  { deps, origin }: AnonymousContext,
   flow: Purpose,
   link: OneTimeLinkRow,
   accountId: AccountId,
 ): void {
+  const { security } = deps
   if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
   if (flow === 'reset') security.record('password.reset', origin, { accountId })
   if (flow === 'invite') {
-    const byAccountId = link.accountId ?? undefined
+    const sender = link.personId ? deps.accounts.findPerson(link.personId) : undefined
+    const byAccountId = sender?.accountId
     const fields = { invite_id: link.id }
     security.record('invite.accepted', origin, { accountId, byAccountId, fields })
   }

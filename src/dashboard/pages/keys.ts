@@ -94,7 +94,7 @@ async function createKey(context: PageContext): Promise<Response> {
   const scope = form.text('scope') === 'write' ? 'write' : 'read'
   const label: KeyLabel = { name, scope }
   return withPassword(context, { label: 'Create the key', fields: ['name', 'scope'] }, async () => {
-    const { key: secret, stored } = issueKey(deps, label)
+    const { key: secret, stored } = issueKey(deps, label, user.person.email)
     const command = { accountId: user.account.id, key: stored, now: deps.clock() }
     const result = await deps.data.keys.create(command)
     if ('refused' in result) {
@@ -108,10 +108,10 @@ async function createKey(context: PageContext): Promise<Response> {
 
 /** The form sent twice creates one key: the old key can be replaced only once. */
 function rotateKey(context: PageContext): Promise<Response> {
-  const { deps } = context
+  const { deps, user } = context
   const old = requireKey(context)
   return withPassword(context, ROTATE, async () => {
-    const { key: secret, stored } = issueKey(deps, old)
+    const { key: secret, stored } = issueKey(deps, old, user.person.email)
     const command = commandOn(context, old)
     const endsAt = command.now + KEY_OVERLAP_MS
     const result = await deps.data.keys.rotate({ ...command, next: stored, endsAt })

@@ -56,10 +56,11 @@ export const serviceAccountsPages = signedInPages(
     'POST /app/service/accounts/:id/reset': (context) => {
       const { deps } = context
       const account = accountOf(context)
-      if (account.disabledAt !== null) return seeOther(pathOf(account))
+      const [person] = deps.accounts.listMembers(account.id)
+      if (!person || account.disabledAt !== null) return seeOther(pathOf(account))
       // The link gives access to any account, also this one: a stolen cookie must not permit that.
       return withPassword(context, { label: 'Create a reset link' }, async () => {
-        const about = { purpose: 'reset', accountId: account.id } as const
+        const about = { purpose: 'reset', personId: person.id } as const
         const link = issueOneTimeLink(deps, about, deps.clock())
         await deps.data.oneTimeLinks.add(link.stored)
         return accountPage(context, deps.baseUrl + link.path)
@@ -102,8 +103,8 @@ async function invite(context: PageContext, plan: Plan): Promise<Response> {
   if (data.oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
     throw refuseAt('email', `${INVITES_MAX} invitations are pending. Withdraw some first.`)
   }
-  const accountId = user.account.id
-  const about = { purpose: 'invite', accountId, plan, ...(email && { email }) } as const
+  const personId = user.person.id
+  const about = { purpose: 'invite', personId, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
   if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
   logEvent(context, 'invite.created', { plan })
@@ -148,8 +149,8 @@ const noAccounts = (isPastEnd: boolean, search: string): Html => html`
 
 const accountTable = (items: readonly AccountOverview[]): Html => html`
   ${parts.table('Accounts, newest first', items, {
-    Account: ({ id, email, isOwner }) =>
-      html`<a href="${`${PATH}/${id}`}">${shortEmail(email)}</a>${
+    Account: ({ id, name, isOwner }) =>
+      html`<a href="${`${PATH}/${id}`}">${shortEmail(name)}</a>${
         isOwner === 1 && html` <span class="hint">owner</span>`
       }`,
     Plan: ({ plan }) => planName(plan),
@@ -259,7 +260,7 @@ function accountPage(context: PageContext, link?: string): Response {
   const { deps, user } = context
   const account = accountOf(context)
   return page(context, {
-    title: account.email,
+    title: account.name,
     back: { href: PATH, label: 'All accounts' },
     messages: DONE,
     main: html`
@@ -280,10 +281,12 @@ function accountPage(context: PageContext, link?: string): Response {
 }
 
 function accountFacts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
+  const [member] = accounts.listMembers(account.id)
   const keys = accounts.listKeys(account.id, clock())
   const hasActiveKey = keys.some(({ endsAt }) => endsAt === null)
   const disabledSince = (time: number) => html`<strong>disabled</strong> since ${parts.time(time)}`
-  const { disabledAt, linksDisabledAt, passwordChangedAt } = account
+  const { disabledAt, linksDisabledAt } = account
+  const passwordChangedAt = member?.passwordChangedAt ?? null
   return parts.facts([
     ['State', disabledAt === null ? 'active' : disabledSince(disabledAt)],
     account.isOwner === 1 && ['Role', 'owner of the service'],
@@ -299,7 +302,7 @@ function accountFacts({ accounts, clock, plans }: DashboardDeps, account: Accoun
       'Password',
       passwordChangedAt === null ? 'none yet' : html`set ${parts.time(passwordChangedAt)}`,
     ],
-    ['Two-factor sign-in', account.totpEnabledAt === null ? 'off' : 'on'],
+    ['Two-factor sign-in', member?.totpEnabledAt ? 'on' : 'off'],
   ])
 }
 
@@ -322,8 +325,8 @@ async function linksPage(context: PageContext): Promise<Response> {
   const pageOf = (to: number) =>
     `${path}?${new URLSearchParams({ search: text, page: String(to) })}`
   return page(context, {
-    title: `Links of ${shortEmail(account.email)}`,
-    back: { href: pathOf(account), label: shortEmail(account.email) },
+    title: `Links of ${shortEmail(account.name)}`,
+    back: { href: pathOf(account), label: shortEmail(account.name) },
     main: parts.card(parts.plural(total, 'link'), [
       parts.searchForm(path, {
         name: 'search',
@@ -339,7 +342,7 @@ async function linksPage(context: PageContext): Promise<Response> {
   })
 }
 
-const resetLinkCard = (link: string, { email }: AccountRow): Html =>
+const resetLinkCard = (link: string, { name: email }: AccountRow): Html =>
   parts.card('Reset link', [
     parts.secretOnce('Link that sets a new password', link),
     html`<p>Send it only to ${email}: it gives access to the account for 24 hours. Earlier reset
@@ -377,7 +380,7 @@ const access = (user: CurrentUser, account: AccountRow): Html => {
 function disablePage(context: PageContext): Response {
   const account = accountOf(context)
   const path = pathOf(account)
-  const { id, email, linkCount } = account
+  const { id, name: email, linkCount } = account
   const frame = { title: 'Disable an account', back: { href: path, label: email } }
   if (context.deps.accounts.isLastOwner(id)) {
     const reason = `${email} is the only owner of the service: it cannot be disabled.`

@@ -27,7 +27,7 @@ export function serviceLinkTable(
     const account = accounts.findById(accountId)
     if (!account) return 'none'
     const path = `/app/service/accounts/${account.id}`
-    return html`<a class="long" href="${path}">${account.email}</a>`
+    return html`<a class="long" href="${path}">${account.name}</a>`
   }
   const stateOf = ({ code, url }: Link) => {
     if (reasons.has(code)) return html`<strong>disabled</strong>`

@@ -156,7 +156,7 @@ function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
     [
       'Account',
       account
-        ? html`<a href="${`/app/service/accounts/${account.id}`}">${account.email}</a>`
+        ? html`<a href="${`/app/service/accounts/${account.id}`}">${account.name}</a>`
         : 'none',
     ],
     ['Created', parts.time(link.createdAt)],

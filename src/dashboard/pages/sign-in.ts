@@ -2,11 +2,11 @@ import {
   codeAttempts,
   type Factor,
   findFactor,
-  findStepAccount,
+  findStepPerson,
   hasSecondFactor,
 } from '../../accounts/second-factor.ts'
 import { signIn } from '../../accounts/sign-in.ts'
-import type { AccountId, AccountRow } from '../../accounts/store.ts'
+import type { AccountId, PersonRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
@@ -28,13 +28,13 @@ export const signInPages = anonymousPages({
   'GET /app/sign-in': (context) =>
     isSignedIn(context) ? seeOther(choices(context).next ?? HOME) : signInPage(context),
   'POST /app/sign-in': formAction(signInPage, sendPassword),
-  'GET /app/sign-in/code': (context) => (findAccount(context) ? codePage(context) : startAgain()),
+  'GET /app/sign-in/code': (context) => (findPerson(context) ? codePage(context) : startAgain()),
   'POST /app/sign-in/code': formAction(codePage, sendCode),
 })
 
 export const signOutPages = signedInPages({
   'POST /app/sign-out': async ({ deps, user }) => {
-    await deps.sessions.end(user.session.id, user.account.id)
+    await deps.sessions.end(user.session.id, user.person.id)
     return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
   },
 })
@@ -50,41 +50,41 @@ const choices = ({ query, form }: AnonymousContext) => ({
 
 async function sendPassword(context: AnonymousContext): Promise<Response> {
   const { next, isLong } = choices(context)
-  const account = await checkPassword(context)
-  if (!account) throw refuseAt('password', 'The e-mail address or the password is wrong.')
-  if (account.disabledAt !== null) {
+  const person = await checkPassword(context)
+  if (!person) throw refuseAt('password', 'The e-mail address or the password is wrong.')
+  if (!person.hasAccount) {
     throw refuseAt('password', 'This account is disabled. Ask the administrator.')
   }
-  if (hasSecondFactor(account)) return askForCode(context.deps, account, { next, isLong })
-  const proof = { kind: 'password', passwordHash: account.passwordHash ?? '' } as const
-  const { cookies } = await startSession(context, { accountId: account.id, proof }, isLong)
+  if (hasSecondFactor(person)) return askForCode(context.deps, person, { next, isLong })
+  const proof = { kind: 'password', passwordHash: person.passwordHash ?? '' } as const
+  const { cookies } = await startSession(context, { personId: person.id, proof }, isLong)
   return seeOther(next ?? HOME, cookies)
 }
 
 async function sendCode(context: AnonymousContext): Promise<Response> {
   const { deps, origin } = context
   const { next, isLong } = choices(context)
-  const account = findAccount(context)
-  if (!account) return startAgain()
-  const factor = await checkCode(context, account)
+  const person = findPerson(context)
+  if (!person) return startAgain()
+  const factor = await checkCode(context, person)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
-  const accountId = account.id
-  const proof = { passwordHash: account.passwordHash ?? '', ...factor }
-  const { cookies } = await startSession(context, { accountId, proof }, isLong)
+  const { id: personId, accountId } = person
+  const proof = { passwordHash: person.passwordHash ?? '', ...factor }
+  const { cookies } = await startSession(context, { personId, proof }, isLong)
   if (factor.kind === 'recovery') {
-    const fields = { left: deps.data.secondFactors.countUnusedCodes(accountId) }
+    const fields = { left: deps.data.secondFactors.countUnusedCodes(personId) }
     deps.security.record('recovery_code.used', origin, { accountId, fields })
   }
   return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])
 }
 
 /** Like `signIn` with what the form has, and logs why a sign-in was refused. */
-function checkPassword(context: AnonymousContext): Promise<AccountRow | undefined> {
+function checkPassword(context: AnonymousContext): Promise<PersonRow | undefined> {
   const { deps, origin, form, request } = context
   const email = form.text('email')
-  const accountId = deps.accounts.findByEmail(email)?.id
+  const accountId = deps.accounts.findByEmail(email)?.accountId
   return loggingRefusal(context, accountId, async (logRefusal) => {
-    const account = await signIn(deps, {
+    const person = await signIn(deps, {
       email,
       password: form.raw('password'),
       deviceToken: deps.cookies.findByName('known', request),
@@ -92,21 +92,21 @@ function checkPassword(context: AnonymousContext): Promise<AccountRow | undefine
       onClosed: (gate) =>
         deps.security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
     })
-    if (!account) logRefusal('password')
-    else if (account.disabledAt !== null) logRefusal('disabled')
-    return account
+    if (!person) logRefusal('password')
+    else if (!person.hasAccount) logRefusal('disabled')
+    return person
   })
 }
 
 /** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
-function checkCode(context: AnonymousContext, account: AccountRow): Promise<Factor | undefined> {
+function checkCode(context: AnonymousContext, person: PersonRow): Promise<Factor | undefined> {
   const { deps, origin, form, request } = context
-  const accountId = account.id
+  const { accountId } = person
   const deviceToken = deps.cookies.findByName('known', request)
-  const attempts = codeAttempts(deps.hasher, account, { address: origin.address, deviceToken })
+  const attempts = codeAttempts(deps.hasher, person, { address: origin.address, deviceToken })
   return loggingRefusal(context, accountId, async (logRefusal) =>
     tryGuess(deps, attempts, { origin, accountId }, () => {
-      const factor = findFactor(deps, account, form.text('code'), deps.clock())
+      const factor = findFactor(deps, person, form.text('code'), deps.clock())
       if (!factor) logRefusal('code')
       return factor
     }),
@@ -128,8 +128,8 @@ async function loggingRefusal<Result>(
   }
 }
 
-const findAccount = ({ deps, request }: AnonymousContext): AccountRow | undefined =>
-  findStepAccount(deps, deps.cookies.findByName('step', request), deps.clock())
+const findPerson = ({ deps, request }: AnonymousContext): PersonRow | undefined =>
+  findStepPerson(deps, deps.cookies.findByName('step', request), deps.clock())
 
 const startAgain = (): Response => seeOther('/app/sign-in?done=late')
 

@@ -13,7 +13,7 @@ import {
 import { type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
+import { type CurrentUser, logEvent, type PageContext, requirePerson } from '../auth/guard.ts'
 import { tryGuess } from '../auth/sign-in.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
@@ -35,9 +35,9 @@ export const twoFactorPages = signedInPages({
 /** Stores a new secret, which a code must confirm, and shows it. */
 async function begin(context: PageContext): Promise<Response> {
   const { deps, user } = context
-  const accountId = user.account.id
+  const personId = user.person.id
   const secret = newTotpSecret(deps.random)
-  const command = { accountId, secret: sealSecret(deps, accountId, secret) }
+  const command = { personId, secret: sealSecret(deps, personId, secret) }
   if (!(await deps.data.secondFactors.begin(command))) return seeOther(PATH)
   return secretPage(context, secret)
 }
@@ -45,11 +45,11 @@ async function begin(context: PageContext): Promise<Response> {
 /** Turns two-factor sign-in on if the code matches the stored secret. */
 async function confirm(context: PageContext): Promise<Response> {
   const { hasher, random, clock, data, sessions } = context.deps
-  const account = requireAccount(context)
-  const accountId = account.id
-  if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
+  const person = requirePerson(context)
+  const personId = person.id
+  if (!person.totpSecret || hasSecondFactor(person)) return seeOther(PATH)
   const code = context.form.text('code').replace(/\s/g, '')
-  const secret = openSecret(hasher, accountId, account.totpSecret)
+  const secret = openSecret(hasher, personId, person.totpSecret)
   const now = clock()
   const step = tryCode(context, () => findStep(secret, code, now))
   if (step === undefined) {
@@ -58,15 +58,15 @@ async function confirm(context: PageContext): Promise<Response> {
   }
   const codes = newRecoveryCodes(random)
   const isEnabled = await data.secondFactors.enable({
-    accountId,
-    secret: account.totpSecret,
+    personId,
+    secret: person.totpSecret,
     step,
     recoveryHashes: codes.map((text) => hasher.hash('recovery-code', text)),
     now,
   })
   if (!isEnabled) return seeOther(PATH)
   // The other sessions were started without a second factor.
-  await sessions.endOthers(accountId, context.user.session.id)
+  await sessions.endOthers(personId, context.user.session.id)
   logEvent(context, 'totp.enabled')
   return codesPage(context, codes)
 }
@@ -85,14 +85,14 @@ async function disable(context: PageContext): Promise<string> {
   const { deps, form } = context
   const { clock, data } = deps
   const done = `${PATH}?done=off`
-  if (!hasSecondFactor(requireAccount(context))) return done
+  if (!hasSecondFactor(requirePerson(context))) return done
   await requireOwnPassword(context)
   const now = clock()
-  const account = requireAccount(context)
-  const accountId = account.id
-  const factor = tryCode(context, () => findFactor(deps, account, form.text('code'), now))
-  const left = data.secondFactors.countUnusedCodes(accountId) - 1
-  if (!factor || !(await data.secondFactors.disable({ accountId, factor, now }))) {
+  const person = requirePerson(context)
+  const personId = person.id
+  const factor = tryCode(context, () => findFactor(deps, person, form.text('code'), now))
+  const left = data.secondFactors.countUnusedCodes(personId) - 1
+  if (!factor || !(await data.secondFactors.disable({ personId, factor, now }))) {
     throw refuseAt('code', 'This code is wrong, too old, or used already.')
   }
   if ('recoveryHash' in factor) logEvent(context, 'recovery_code.used', { left })
@@ -101,7 +101,7 @@ async function disable(context: PageContext): Promise<string> {
 }
 
 function statePage(context: PageContext): Response {
-  const isOn = hasSecondFactor(requireAccount(context))
+  const isOn = hasSecondFactor(requirePerson(context))
   return page(context, {
     title: 'Two-factor sign-in',
     back: { href: '/app/account', label: 'Account' },
@@ -117,7 +117,7 @@ const beginForm = (user: CurrentUser): Html => html`
 
 function disableForm(context: PageContext): Html {
   const { deps, user } = context
-  const { totpEnabledAt, id } = requireAccount(context)
+  const { totpEnabledAt, id } = requirePerson(context)
   const left = deps.data.secondFactors.countUnusedCodes(id)
   return html`
     <p>Two-factor sign-in has been <strong>on</strong> since ${parts.time(totpEnabledAt ?? 0)}.
@@ -134,7 +134,7 @@ function disableForm(context: PageContext): Html {
 async function secretPage(context: PageContext, secret: Uint8Array): Promise<Response> {
   const { deps, user } = context
   const issuer = `Hopcode (${new URL(deps.baseUrl).host})`
-  const { url, key } = describeSecret(secret, { issuer, email: user.account.email })
+  const { url, key } = describeSecret(secret, { issuer, email: user.person.email })
   const svg = await deps.images.renderText(url, parseQrOptions({ format: 'svg' }))
   const base64 = Buffer.from(svg).toString('base64')
   const grouped = key.replace(/(.{4})(?=.)/g, '$1 ')

@@ -122,7 +122,7 @@ export const currentPassword = (
   props: FieldOverrides = {},
 ): Html[] => [
   // For password managers, which need to know the account.
-  html`<input name="username" value="${user.account.email}" autocomplete="username" hidden>`,
+  html`<input name="username" value="${user.person.email}" autocomplete="username" hidden>`,
   field({
     name: 'current',
     label: 'Your password',

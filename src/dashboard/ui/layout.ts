@@ -65,7 +65,7 @@ export function page(
   const { user, request } = context
   const { title, back, heading, tabs } = props
   const current = request && sectionOf(request)
-  const sections = destinationsOf(user.account).filter(({ isSection }) => isSection)
+  const sections = destinationsOf(user.person).filter(({ isSection }) => isSection)
   const items = sections.map(({ label, href }) => {
     const isCurrent = label.toLowerCase() === current
     const all = { href, 'aria-current': isCurrent ? 'page' : undefined }
@@ -184,7 +184,7 @@ const THEMES: readonly { value: string; label: string; iconName: IconName }[] = 
 
 /** The menu under the e-mail address. The browser opens and closes it, also without scripts. */
 function accountMenu(user: CurrentUser): Html {
-  const { email } = user.account
+  const { email } = user.person
   const signOut = html`<button class="menu-item">${icon('log-out')} Sign out</button>`
   return html`
     <div class="current-user">
