@@ -33,6 +33,8 @@ const CONNECTIONS = 4
 /** The longest URL that the service accepts. */
 const URL_LENGTH = 8192
 const BULK_ITEMS = 2000
+/** Addresses that guess the password of a link, each of a network of its own. */
+const GUESSERS = 200
 
 interface Setup {
   launch: ReturnType<typeof hopcode>
@@ -40,6 +42,8 @@ interface Setup {
   dataDir: string
   apiKey: string
   links: readonly Link[]
+  /** The code of a link with a password. */
+  locked: string
 }
 
 export const isolation: Scenario = {
@@ -54,10 +58,13 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const { program, dataDir } = workspace
   const apiKey = createAccount(program, dataDir)
   // The limits of the account stay on: they decide how much of its load is admitted.
-  const settings = { ANONYMOUS_REDIRECTS_PER_MINUTE: '0', ENTERPRISE_WRITES_PER_MINUTE: '6000' }
+  const settings = {
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
+    ENTERPRISE_WRITES_PER_MINUTE: '6000',
+    TRUSTED_PROXIES: '127.0.0.1',
+  }
   const launch = hopcode(program, dataDir, settings)
-  const links = await prepare(launch, apiKey)
-  const setup = { launch, program, dataDir, apiKey, links }
+  const setup = { launch, program, dataDir, apiKey, ...(await prepare(launch, apiKey)) }
   const plan: Plan<{ name: string }> = {
     variants: [{ name: 'alone' }, { name: 'beside the load' }],
     measure: ({ name }) => measureRound(setup, options, { isLoaded: name !== 'alone' }),
@@ -80,7 +87,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'the generator leaves both cores to the service.',
       `Meanwhile an account sends bulks of ${BULK_ITEMS} URLs of ${URL_LENGTH} characters, ` +
         'searches, pages of the dashboard and exports, more than its limits admit, and another ' +
-        'client sends wrong keys.',
+        `client sends wrong keys; ${GUESSERS} addresses guess the password of a link.`,
       'Every hit_count was compared with the redirects received.',
     ],
   }
@@ -108,18 +115,23 @@ const figuresOf = (rate: number): Plan<{ name: string }>['figures'] => ({
   ),
 })
 
-async function prepare(launch: Setup['launch'], apiKey: string): Promise<readonly Link[]> {
+async function prepare(
+  launch: Setup['launch'],
+  apiKey: string,
+): Promise<Pick<Setup, 'links' | 'locked'>> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, apiKey)
   const urlOf = (n: number) => `https://example.com/landing/${n}?from=print`
   const links = await client.createLinks(Array.from({ length: LINKS }, (_, n) => urlOf(n)))
   await client.createLinks(Array.from({ length: OTHER_LINKS }, (_, n) => urlOf(LINKS + n)))
+  const [{ code: locked } = { code: '' }] = await client.createLinks(['https://example.com/locked'])
+  await client.patchLink(locked, { password: PASSWORD })
   await server.stop()
-  return links
+  return { links, locked }
 }
 
 async function measureRound(
-  { launch, program, dataDir, apiKey, links }: Setup,
+  { launch, program, dataDir, apiKey, links, locked }: Setup,
   { connections, seconds }: LoadOptions,
   { isLoaded }: { isLoaded: boolean },
 ): Promise<RoundResult> {
@@ -131,7 +143,7 @@ async function measureRound(
   for (const link of links) await followLink(server, link)
   await hits.begin()
   const total = RATES.length * (seconds + 2 * LEAD_SECONDS) + 2 * LEAD_SECONDS
-  const ended = isLoaded ? sendLoad(server, { apiKey, cookie, seconds: total }) : undefined
+  const ended = isLoaded ? sendLoad(server, { apiKey, cookie, locked, seconds: total }) : undefined
   await Bun.sleep(LEAD_SECONDS * 1000)
   const figures: Figures = {}
   const right = links.map(() => 0)
@@ -155,7 +167,12 @@ async function measureRound(
 /** Sends all kinds of load at once, whether it is answered or refused. */
 async function sendLoad(
   { port }: Server,
-  { apiKey, cookie, seconds }: { apiKey: string; cookie: string; seconds: number },
+  {
+    apiKey,
+    cookie,
+    locked,
+    seconds,
+  }: { apiKey: string; cookie: string; locked: string; seconds: number },
 ): Promise<void> {
   const headers = accountHeaders(apiKey)
   const urls = (bulk: number) =>
@@ -187,6 +204,17 @@ async function sendLoad(
     {
       ratePerSecond: 50,
       targets: [{ path: '/api/list', headers: { 'X-API-Key': 'wrong' }, status: 401 }],
+    },
+    {
+      ratePerSecond: GUESSERS,
+      targets: Array.from({ length: GUESSERS }, (_, n) => ({
+        path: `/${locked}`,
+        headers: {
+          'X-Forwarded-For': `10.0.${n}.1`,
+          Authorization: `Basic ${btoa(`:guess ${n}`)}`,
+        },
+        status: 403,
+      })),
     },
   ]
   await Promise.all(
