@@ -3,7 +3,9 @@ import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
+import { certificateRoutes, domainRoutes } from './domains/routes.ts'
 import { AppError } from './errors.ts'
+import { PRIMARY_ID } from './hot/destination-cache.ts'
 import { compressed } from './http/compression.ts'
 import { crossOriginReads } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
@@ -22,6 +24,7 @@ import {
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import { type ControlFollower, controlFollower } from './redirect/control.ts'
+import { domainSite } from './redirect/domain-routes.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
@@ -38,7 +41,7 @@ export async function startApp(config: Config, outside: Outside) {
   const control = Promise.withResolvers<Control>()
   const service = await openService(config, outside, control.promise)
   const http = routes(service)
-  control.resolve({ answer: (request) => http.fetch(request), codes: service.codes })
+  control.resolve({ answer: answerer(service, http), codes: service.codes })
   const { health, dashboard, journal, setupLink, redirects } = service
   return {
     /** The public port. */
@@ -137,6 +140,7 @@ function routes(service: Service) {
     .use(linkLookupRoutes(service))
     .use(linkPropertyRoutes(service))
     .use(importRoutes(service))
+    .use(domainRoutes(service))
     .use(hitRoutes(service))
     .use(visitRoutes(service))
     .use(qrApiRoutes(service))
@@ -144,6 +148,7 @@ function routes(service: Service) {
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
+    .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
@@ -151,6 +156,51 @@ function routes(service: Service) {
   service.aliasRules.reserve(http.routes)
   return http
 }
+
+/**
+ * Answers a request with all of the service on the primary domain, and with short links only on the
+ * others: nobody signs in on a brand that somebody else may control.
+ */
+function answerer(service: Service, http: ReturnType<typeof routes>): Control['answer'] {
+  const { domains, health } = service
+  const follow = redirectFollower(service)
+  const { config } = service
+  const links = new Elysia({ handler: { standardHostname: false } })
+    .headers(DEFAULT_HEADERS)
+    .use(observeRequests({ ...service, logs: config.logRequests }))
+    .use(closingConnections({ health }))
+    .use(datedHeads())
+    .use(
+      errorResponses({
+        ...service,
+        answerUnmatched: (unmatched) =>
+          mayFollow(follow, unmatched)
+            ? answerShortLink(follow, unmatched)
+            : refuseUnknownPath(service, unmatched, { duringMaintenance: true }),
+      }),
+    )
+    .use(domainSite(service, follow.answer))
+  return (request) => {
+    if (domains.isEmpty) return http.fetch(request)
+    const domain = domains.ofHost(request.headers.get('host') ?? '')
+    if (domain === undefined) return severalHosts()
+    return (domain.id === PRIMARY_ID ? http : links).fetch(request)
+  }
+}
+
+const severalHosts = (): Response =>
+  Response.json(
+    { error: 'Invalid Host: must be one name' },
+    { status: 400, headers: DEFAULT_HEADERS },
+  )
+
+const localCertificateRoutes = (service: Service) =>
+  certificateRoutes({
+    ...service,
+    admits: isLocal,
+    refuse: (request, set) =>
+      refuseUnknownPath(service, { request, set: set as never }, { duringMaintenance: true }),
+  })
 
 const localMetricsRoutes = (service: Service) =>
   metricsRoutes({
@@ -168,7 +218,6 @@ function redirectFollower(service: Service) {
     replacePassword: data.links.replacePassword,
     counters: redirects.controlCounters,
     visits: redirects.controlVisits,
-    notFoundUrl: config.notFoundUrl,
     brand: brandOf(config),
     countryFile: config.countryFile,
     countryHeader: config.countryHeader,
@@ -182,11 +231,15 @@ function redirectFollower(service: Service) {
 function mayBeShortLink(
   { aliasRules }: Service,
   follow: ControlFollower,
-  { request: { method }, path }: UnmatchedRequest,
+  unmatched: UnmatchedRequest,
 ): boolean {
-  if (aliasRules.isReserved(path.slice(1))) return false
-  return /^(GET|HEAD)$/.test(method) || (method === 'POST' && follow.isProtected(textOf(path)))
+  return !aliasRules.isReserved(unmatched.path.slice(1)) && mayFollow(follow, unmatched)
 }
+
+/** A form is sent only to a link with a password. */
+const mayFollow = (follow: ControlFollower, { request, path }: UnmatchedRequest): boolean =>
+  /^(GET|HEAD)$/.test(request.method) ||
+  (request.method === 'POST' && follow.isProtected(textOf(path), request))
 
 /** The decoded path, without its first slash. */
 const textOf = (path: string): string => decodePath(path.slice(1)) ?? path.slice(1)
@@ -201,13 +254,14 @@ async function answerShortLink(
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */
 function operatorRoutes(service: Service): Elysia {
-  const { metrics, health } = service
+  const { metrics, health, domains } = service
   const operators = new Elysia({ serve: { idleTimeout: 30, reusePort: false } })
     .headers(DEFAULT_HEADERS)
     .use(datedHeads())
     .use(errorResponses({ ...service, answerUnmatched: refuseUnknown }))
     .use(probeRoutes({ health, admits: () => true }))
     .use(metricsRoutes({ metrics, admits: () => true, refuse: refuseUnknown }))
+    .use(certificateRoutes({ domains, admits: () => true, refuse: refuseUnknown }))
   return operators as unknown as Elysia
 }
 

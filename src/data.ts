@@ -8,6 +8,7 @@ import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
+import { domains } from './domains/domains.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
 import { aliases } from './links/aliases.ts'
@@ -28,6 +29,7 @@ export const subjects = {
   settings,
   moderation,
   blockedHosts,
+  domains,
   links,
   properties,
   aliases,

@@ -16,6 +16,7 @@ import type { Effects } from './db/effects.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { effectsOfOthers, openSubjects } from './db/subject.ts'
 import { Writer } from './db/writer.ts'
+import { DomainMap } from './domains/map.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, journalFile } from './hits/hits.ts'
 import { BucketPruner } from './hits/pruner.ts'
@@ -199,12 +200,14 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
   )
   const versions = CodeVersions.allocate(random)
   const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
+  const domains = new DomainMap(db, versions, config)
   const blocklist = await Blocklist.open({
     files: config.blocklistFiles,
     thread: threadFile('blocklist'),
     ownHosts: [config.baseUrl, config.cdnUrl],
     ownAddress: new OwnAddress({ host: config.host, port: () => redirects.port }),
     stored: new StoredHosts(db, versions),
+    domains,
     // The cached destinations have passed the old lists.
     onChange: () => void redirects.setLists().then(() => versions.changeAll()),
     log,
@@ -217,6 +220,8 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
       databaseFile: databaseFile(config.dataDir),
       cacheMax: config.linkCacheMax,
       trustedProxies: config.trustedProxies,
+      baseUrl: config.baseUrl,
+      rootUrl: config.rootUrl,
       notFoundUrl: config.notFoundUrl,
       countryHeader: config.countryHeader,
       hasCountryFile: config.countryFile !== undefined,
@@ -238,7 +243,7 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
     db.close()
     throw error
   }
-  return { db, plans, limiter, versions, blocklist, redirects }
+  return { db, plans, limiter, versions, domains, blocklist, redirects }
 }
 
 type Storage = Awaited<ReturnType<typeof openStorage>>
@@ -338,10 +343,10 @@ function openLinks(
   { front, storage, guards }: LinkParts,
 ) {
   const { data, receivers, writer, qr } = storage
-  const { db, versions, redirects, blocklist } = front
+  const { db, versions, domains, redirects, blocklist } = front
   const { accounts } = guards
   const { monotonic } = outside
-  const addresses = new PublicUrls(config)
+  const addresses = new PublicUrls({ ...config, domains })
   const codes = new KnownCodes({
     data,
     onComplete: (memory) => redirects.setCodes(memory),

@@ -1,3 +1,4 @@
+import type { DomainMap } from '../domains/map.ts'
 import { canonicalHost, covers, hostOf, type PackedHosts } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
 import type { StoredHosts } from './stored-hosts.ts'
@@ -14,6 +15,8 @@ export interface BlockedLists {
 interface Sources {
   ownAddress: Pick<OwnAddress, 'isOwn'>
   stored: Pick<StoredHosts, 'cover'>
+  /** Each domain of short links is a host of our own too. */
+  domains: Pick<DomainMap, 'findByHost'>
 }
 
 export class BlockedHosts {
@@ -51,7 +54,7 @@ export class BlockedHosts {
    * below `localhost` are all loopback.
    */
   #isOurs(host: string): boolean {
-    if (this.#ownHosts.has(host)) return true
+    if (this.#ownHosts.has(host) || this.#sources.domains.findByHost(host)) return true
     return host.endsWith('.localhost') && this.#ownHosts.has('localhost')
   }
 }

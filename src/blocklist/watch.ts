@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import type { DomainMap } from '../domains/map.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, SECOND, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -14,6 +15,8 @@ interface BlocklistOptions extends Pick<BlockedLists, 'ownHosts'> {
   ownAddress?: Pick<OwnAddress, 'isOwn'>
   /** The hosts that the owner has blocked; absent: none. */
   stored?: Pick<StoredHosts, 'cover'>
+  /** The domains of short links; absent: none. */
+  domains?: Pick<DomainMap, 'findByHost'>
   /** The lists have changed since `open`. */
   onChange?: () => void
   log: Log
@@ -61,6 +64,7 @@ export class Blocklist {
       clock: wallClock,
       ownAddress: { isOwn: () => false },
       stored: { cover: () => false },
+      domains: { findByHost: () => undefined },
       onChange() {},
       ...options,
     }

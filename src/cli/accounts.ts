@@ -316,7 +316,8 @@ async function getPerson({ accounts, writer }: Administration, email: string): P
   return requirePerson(accounts, email)
 }
 
-async function getAccount(deps: Administration, email: string): Promise<AccountRow> {
+/** Throws CommandError. */
+export async function getAccount(deps: Administration, email: string): Promise<AccountRow> {
   return accountOf(deps.accounts, await getPerson(deps, email))
 }
 

@@ -15,6 +15,7 @@ import { FolderLock, readHolder } from '../db/lock.ts'
 import { inTransaction } from '../db/open.ts'
 import { openSubjects, scanFunctions, writeFunctions } from '../db/subject.ts'
 import type { Decider, Order } from '../db/writer.ts'
+import { DomainMap } from '../domains/map.ts'
 import { wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
@@ -149,6 +150,8 @@ async function openFolder<Commands extends Functions<Administration>>(
     // This process has no caches.
     effects: [],
   })
+  // One command runs: it reads them once.
+  const domains = new DomainMap(db, { all: 0 }, config)
   const deps: Administration = {
     accounts,
     hasher,
@@ -156,7 +159,7 @@ async function openFolder<Commands extends Functions<Administration>>(
     data,
     reads: data.links,
     aliases: data.aliases,
-    addresses: new PublicUrls(config),
+    addresses: new PublicUrls({ ...config, domains }),
     maintenance: new MaintenanceMode(data.settings, wallClock),
     baseUrl: config.baseUrl,
     clock: wallClock,

@@ -7,6 +7,7 @@ import { addBackupCommand } from './backup.ts'
 import { addCheckCommand } from './check.ts'
 import { addClusterCommands } from './cluster.ts'
 import { addCompletionCommand } from './completion.ts'
+import { addDomainCommands } from './domains.ts'
 import { addLinkCommands } from './links.ts'
 import { addMovingCommands } from './moving.ts'
 import { addRemoteCommands } from './remote.ts'
@@ -53,6 +54,7 @@ export function createProgram(serve: () => Promise<void>): Command {
   addAccountCommands(program)
   addLinkCommands(program)
   addKeyCommands(program)
+  addDomainCommands(program)
   addMaintenanceCommands(program)
   addClusterCommands(program)
   addBackupCommand(program)

@@ -13,6 +13,7 @@ import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
 import { accountCommands } from './accounts.ts'
 import type { Administration } from './administration.ts'
+import { domainCommands } from './domains.ts'
 import { linkCommands } from './links.ts'
 import { type MovingDeps, movingCommands } from './moving.ts'
 import { maintenanceCommands } from './service.ts'
@@ -79,6 +80,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
 
 const COMMANDS: Functions<Administration & MovingDeps> = {
   ...accountCommands,
+  ...domainCommands,
   ...linkCommands,
   ...maintenanceCommands,
   ...movingCommands,

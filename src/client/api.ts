@@ -59,6 +59,8 @@ export interface LinkChange extends Omit<Schemas['LinkChange'], 'tags' | 'aliase
   aliases?: readonly string[] | null
 }
 
+export type Domains = Schemas['Domains']
+
 /** A line of an export. */
 export type ImportedLink = Schemas['ImportedLink']
 export type ImportResult = Schemas['ImportResult']
@@ -80,3 +82,22 @@ export interface QrImage {
 
 export type QrAddresses = Schemas['QrAddresses']
 export type ServiceStatus = Schemas['ServiceStatus']
+
+export interface HopcodeOptions {
+  /** Base URL of the service, such as `https://hop.example`. */
+  url: string
+  /** Required by every operation but the public reads. */
+  apiKey?: string
+  /** Default: the platform's `fetch`. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /** Time limit of one attempt, in milliseconds. Default: 30,000. */
+  timeoutMs?: number
+  /** Retries after the first attempt. Default: 5. */
+  retriesMax?: number
+  /** Resolves after `ms`; rejects with the signal's reason. For tests. */
+  sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** From 0 to 1, for the jitter of retry delays. Default: `Math.random`. */
+  random?: () => number
+  /** Current time in epoch milliseconds, for a `Retry-After` that is a date. */
+  now?: () => number
+}

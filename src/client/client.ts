@@ -12,8 +12,10 @@ import type {
   CallOptions,
   CreatedLink,
   DeletedCode,
+  Domains,
   Hits,
   HitsOptions,
+  HopcodeOptions,
   ImportedLink,
   ImportOptions,
   ImportResult,
@@ -42,25 +44,6 @@ import { everyItem } from './every-item.ts'
 
 export type * from './api.ts'
 export { type ErrorKind, HopcodeError, HopcodeNetworkError } from './errors.ts'
-
-export interface HopcodeOptions {
-  /** Base URL of the service, such as `https://hop.example`. */
-  url: string
-  /** Required by every operation but the public reads. */
-  apiKey?: string
-  /** Default: the platform's `fetch`. */
-  fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** Time limit of one attempt, in milliseconds. Default: 30,000. */
-  timeoutMs?: number
-  /** Retries after the first attempt. Default: 5. */
-  retriesMax?: number
-  /** Resolves after `ms`; rejects with the signal's reason. For tests. */
-  sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** From 0 to 1, for the jitter of retry delays. Default: `Math.random`. */
-  random?: () => number
-  /** Current time in epoch milliseconds, for a `Retry-After` that is a date. */
-  now?: () => number
-}
 
 const RETRIED: readonly number[] = [429, 500, 502, 503, 504]
 const FIRST_DELAY_MS = 1000
@@ -165,6 +148,11 @@ export class Hopcode {
   patchLink(code: string, change: LinkChange, options: CallOptions = {}): Promise<OwnLink> {
     const path = `/api/links/${encodeURIComponent(code)}`
     return this.#json('PATCH', path, { ...options, body: change })
+  }
+
+  /** The domains for short URLs of the account. The first one is that of the service. */
+  domains(options: CallOptions = {}): Promise<Domains> {
+    return this.#json('GET', '/api/domains', options)
   }
 
   /**

@@ -153,6 +153,7 @@ export interface Schemas {
     forward_query: boolean;
     no_index: boolean;
     destinations: Schemas["RuledDestination"][];
+    domain: string | null;
     /** @example 2026-03-01T12:00:00.000Z */
     delete_at: string | null;
     /** @description Visitors must enter a password. */
@@ -160,7 +161,10 @@ export interface Schemas {
     /** @description The address that people see: with the displayed alias, else with the code. */
     display_url: string;
     aliases: string[];
-    /** @description Null: the newest alias is shown. */
+    domain_aliases: {
+      [key: string]: string[];
+    };
+    /** @description Null: the newest alias on the domain of the link is shown, if it has one. */
     display_alias: string | null;
   };
   LinkChange: {
@@ -198,6 +202,11 @@ export interface Schemas {
     no_index?: boolean | null;
     /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
     destinations?: Schemas["RuledDestination"][] | null;
+    /**
+     * @description The host that the short URL begins with: one of `GET /api/domains`. Null: that of the service. For a new link, absent: the default domain of the account.
+     * @example go.example
+     */
+    domain?: string | null;
     /** @description Visitors enter it before they are redirected. It is stored as a hash, and no response contains it: `protected` says whether there is one. Null removes it. */
     password?: string | null;
     /**
@@ -207,7 +216,18 @@ export interface Schemas {
      * ]
      */
     aliases?: string[] | null;
-    /** @description The alias that people see. Null: the newest. */
+    /**
+     * @description The same on the other domains: a list for each host.
+     * @example {
+     *   "go.example": [
+     *     "menu"
+     *   ]
+     * }
+     */
+    domain_aliases?: {
+      [key: string]: string[];
+    } | null;
+    /** @description The alias that people see; on another domain as `//go.example/menu`. Null: the newest on the domain of the link. */
     display_alias?: string | null;
   };
   ImportedLink: {
@@ -222,6 +242,17 @@ export interface Schemas {
     aliases?: string[] | null;
     /** @description Further paths, in any case. */
     aliases_any_case?: string[] | null;
+    /**
+     * @description Further paths on other domains: a list for each host.
+     * @example {
+     *   "go.example": [
+     *     "menu"
+     *   ]
+     * }
+     */
+    domain_aliases?: {
+      [key: string]: string[];
+    } | null;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at?: string | null;
     hits?: number | null;
@@ -265,6 +296,11 @@ export interface Schemas {
     no_index?: boolean | null;
     /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
     destinations?: Schemas["RuledDestination"][] | null;
+    /**
+     * @description The host that the short URL begins with: one of `GET /api/domains`. Null: that of the service. For a new link, absent: the default domain of the account.
+     * @example go.example
+     */
+    domain?: string | null;
   };
   ImportResult: {
     count: number;
@@ -278,6 +314,21 @@ export interface Schemas {
     outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "repeated" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
     code: string | null;
     message: string;
+  };
+  Domains: {
+    items: Schemas["Domain"][];
+  };
+  Domain: {
+    /** @example go.example */
+    domain: string;
+    /** @description Where visitors of `/` are redirected. */
+    root_url: string | null;
+    /** @description Where browsers that open an unknown path go. */
+    not_found_url: string | null;
+    /** @description `own`: it answers the codes of its own links only. `all`: every code. */
+    codes: "own" | "all";
+    /** @description New links of the account get it. */
+    is_default: boolean;
   };
   HitSeries: {
     /**

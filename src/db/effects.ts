@@ -7,10 +7,12 @@ import type { Code } from '../lib/code.ts'
  */
 export interface Effects {
   /** `reused`: the link existed, and its scheduled deletion is canceled. */
-  linksCreated(links: readonly { code: Code; reused: boolean }[]): void
+  linksCreated(links: readonly { code: Code; domain: string | null; reused: boolean }[]): void
   /** By an import. `paths`: their aliases. */
   linksImported(links: readonly { code: Code; paths: readonly string[] }[]): void
   linksChanged(codes: readonly Code[]): void
+  /** Their short URLs have another domain. */
+  addressesChanged(codes: readonly Code[]): void
   linksDeleted(codes: readonly Code[]): void
   /** `isAnyCase`: one of the aliases that were added or removed answers in any letter case. */
   aliasesChanged(change: { changed: readonly string[]; isAnyCase: boolean }): void

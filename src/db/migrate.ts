@@ -8,6 +8,7 @@ import qrRefs from '../../drizzle/0003_qr_refs.sql' with { type: 'text' }
 import destinations from '../../drizzle/0004_destinations.sql' with { type: 'text' }
 import passwords from '../../drizzle/0005_passwords.sql' with { type: 'text' }
 import people from '../../drizzle/0006_people.sql' with { type: 'text' }
+import domains from '../../drizzle/0007_domains.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0004_destinations', sql: destinations },
   { name: '0005_passwords', sql: passwords },
   { name: '0006_people', sql: people },
+  { name: '0007_domains', sql: domains },
 ]
 
 /** The version of a database to which all migrations were applied. */

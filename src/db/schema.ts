@@ -35,6 +35,8 @@ export const accounts = sqliteTable('accounts', {
   linksDisabledAt: integer('links_disabled_at'),
   /** IANA name of the time zone of its analytics; null for UTC. */
   timeZone: text('time_zone'),
+  /** The domain of its new links; null for the primary one. */
+  domainId: integer('domain_id'),
 })
 
 export const apiKeys = sqliteTable(
@@ -97,13 +99,34 @@ export const links = sqliteTable(
     destinations: text(),
     /** Hash of the password that visitors enter; null without one. */
     password: text(),
+    /** Null for the primary domain. */
+    domainId: integer('domain_id'),
   },
   (table) => [
     uniqueIndex('links_code').on(table.code),
     index('links_account').on(table.accountId, table.id),
     index('links_delete').on(table.deleteAt).where(sql`delete_at IS NOT NULL`),
     index('links_url').on(table.accountId, table.urlKey).where(sql`url_key IS NOT NULL`),
+    index('links_domain').on(table.domainId).where(sql`domain_id IS NOT NULL`),
   ],
+)
+
+/** Domains of short links beside that of `BASE_URL`, which is the primary one: see `domains/`. */
+export const domains = sqliteTable(
+  'domains',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    /** In small letters and punycode, without a port. */
+    host: text().notNull(),
+    /** Only with the access `account`. */
+    accountId: integer('account_id'),
+    access: text({ enum: ['owners', 'all', 'account'] }).notNull(),
+    codes: text({ enum: ['own', 'all'] }).notNull(),
+    rootUrl: text('root_url'),
+    notFoundUrl: text('not_found_url'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [uniqueIndex('domains_host').on(table.host)],
 )
 
 /**
@@ -131,8 +154,9 @@ export const linkTags = sqliteTable(
 export const aliases = sqliteTable(
   'aliases',
   {
-    /** Decoded, in the form NFC, without its first slash. */
-    path: text().primaryKey(),
+    domainId: integer('domain_id').notNull().default(0),
+    /** Decoded, in the form NFC, without its first slash. A domain of 0 is the primary one. */
+    path: text().notNull(),
     linkId: integer('link_id').notNull(),
     /** The code that would have this path, which nobody can claim; null if none would. */
     folded: text(),
@@ -144,6 +168,7 @@ export const aliases = sqliteTable(
     displayed: integer().notNull().default(0),
   },
   (table) => [
+    primaryKey({ columns: [table.domainId, table.path] }),
     index('aliases_link').on(table.linkId),
     index('aliases_folded').on(table.folded).where(sql`folded IS NOT NULL`),
   ],

@@ -25,6 +25,7 @@ class TestCache extends DestinationCache {
 const code = (text: string) => text as Code
 const destination = (id: number, length = 30): Destination => ({
   id,
+  domainId: 0,
   location: `https://x/${id}`.padEnd(length, '.'),
   isDisabled: false,
   rules: id % 2 === 0 ? '{"paused":1}' : '',
@@ -35,8 +36,8 @@ test('what was set is found, whatever its code and location', () => {
   const entries: [string, Destination][] = [
     ['ABCDEF', destination(1)],
     ['ABCDEG', destination(2, 100)],
-    ['ABCDEFG', { id: 4_294_967_295, location: null, isDisabled: false, rules: '' }],
-    ['ABCDEFH', { id: 4_294_967_294, location: null, isDisabled: true, rules: '' }],
+    ['ABCDEFG', { id: 4_294_967_295, location: null, isDisabled: false, rules: '', domainId: 0 }],
+    ['ABCDEFH', { id: 4_294_967_294, location: null, isDisabled: true, rules: '', domainId: 0 }],
     ['ABCDEFGHIJ', destination(4, 41)],
     ['ABCDEFGHIJK', destination(5, 40)],
     ['00000000000000000000', destination(6, 8192)],
@@ -158,7 +159,7 @@ test.each([1, 2, 3, 4, 5, 6])('it never gives a wrong answer: random calls, seed
       const lengths = [12, 40, 41, 60, 200, 3000, 49_000]
       const next = destination(below(2 ** 31), lengths[Math.min(below(9), below(9), below(9), 6)])
       const isDisabled = below(2) === 0
-      const empty = { id: next.id, location: null, isDisabled, rules: '' }
+      const empty = { id: next.id, location: null, isDisabled, rules: '', domainId: 0 }
       const entry = below(20) === 0 ? empty : next
       cache.put(code(text), entry)
       model.set(text, entry)

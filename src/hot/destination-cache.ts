@@ -4,6 +4,9 @@ import { type CodeVersions, encodeKey, hashKey, KEY_WORDS } from './code-version
 /** The id of a disabled code whose link was deleted. */
 export const NO_LINK = 0
 
+/** The id of the primary domain, which has no row. */
+export const PRIMARY_ID = 0
+
 /** What a redirect needs of a link. `location` is null while the code is reserved or disabled. */
 export interface Destination {
   readonly id: number
@@ -12,15 +15,18 @@ export interface Destination {
   readonly isDisabled: boolean
   /** ASCII without line breaks: on what else the redirect depends. Only with a location. */
   readonly rules: string
+  /** The domain of the link. */
+  readonly domainId: number
 }
 
-// An entry: the key, the link's id, its state, the version of the key when it was read, and the
-// bytes of the location, followed by a line break and the rules if there are any, padded to a whole
-// unit.
-const ID = KEY_WORDS
-const STATE = KEY_WORDS + 1
-const VERSION = KEY_WORDS + 2
-const HEADER_BYTES = 4 * (KEY_WORDS + 3)
+// An entry: the key, the id of a domain, the link's id, its state, the version of the key when it
+// was read, and the bytes of the location, followed by a line break and the rules if there are any,
+// padded to a whole unit.
+const DOMAIN = KEY_WORDS
+const ID = KEY_WORDS + 1
+const STATE = KEY_WORDS + 2
+const VERSION = KEY_WORDS + 3
+const HEADER_BYTES = 4 * (KEY_WORDS + 4)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
@@ -47,6 +53,8 @@ const CHANCES = 8
 interface CacheOptions {
   max: number
   versions: CodeVersions
+  /** A key is one of a domain: the same text is another key on another domain. */
+  isScoped?: boolean
 }
 
 /**
@@ -66,6 +74,7 @@ export class DestinationCache {
   readonly #buckets: Int32Array
   readonly #mask: number
   readonly #versions: CodeVersions
+  readonly #isScoped: boolean
   /** Positions of the next and of the oldest entry, in words since the beginning. */
   #head = 0
   #tail = 0
@@ -75,7 +84,7 @@ export class DestinationCache {
   #hash = 0
 
   /** `max`: 1 to 16,777,216. The versions have a random seed: no client can fill one bucket. */
-  constructor({ max, versions }: CacheOptions) {
+  constructor({ max, versions, isScoped = false }: CacheOptions) {
     assert(max >= 1 && max <= 2 ** 24, 'the cache holds 1 to 16,777,216 links')
     const units = Math.ceil(Math.max(RING_BYTES_MIN, max * BYTES_PER_ENTRY) / UNIT_BYTES)
     const buckets = 2 ** Math.ceil(Math.log2((max + 1) / 0.75))
@@ -85,27 +94,34 @@ export class DestinationCache {
     this.#buckets = new Int32Array(buckets)
     this.#mask = buckets - 1
     this.#versions = versions
+    this.#isScoped = isScoped
   }
 
   get size(): number {
     return this.#size
   }
 
-  /** Undefined if it is not in the cache, or if the key has changed since it was read. */
-  findByKey(key: string): Destination | undefined {
-    const at = this.#locate(key)
+  /**
+   * Undefined if it is not in the cache, or if the key has changed since it was read. `domainId`:
+   * only where keys are scoped.
+   */
+  findByKey(key: string, domainId = PRIMARY_ID): Destination | undefined {
+    const at = this.#locate(key, domainId)
     if (at < 0 || this.#words[at + VERSION] !== this.#versions.of(this.#hash)) return undefined
     const state = this.#words[at + STATE] as number
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
     const id = (this.#words[at + ID] as number) >>> 0
+    const found = this.#words[at + DOMAIN] as number
     if (state & HAS_NO_LOCATION) {
-      return { id, location: null, isDisabled: (state & IS_DISABLED) !== 0, rules: '' }
+      const isDisabled = (state & IS_DISABLED) !== 0
+      return { id, location: null, isDisabled, rules: '', domainId: found }
     }
     const start = 4 * at + HEADER_BYTES
     const text = this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK))
-    if ((state & HAS_RULES) === 0) return { id, location: text, isDisabled: false, rules: '' }
-    const end = text.indexOf('\n')
-    return { id, location: text.slice(0, end), isDisabled: false, rules: text.slice(end + 1) }
+    const end = (state & HAS_RULES) === 0 ? -1 : text.indexOf('\n')
+    const location = end < 0 ? text : text.slice(0, end)
+    const rules = end < 0 ? '' : text.slice(end + 1)
+    return { id, location, isDisabled: false, rules, domainId: found }
   }
 
   /** The version to store with a destination: read it before the database. */
@@ -115,8 +131,9 @@ export class DestinationCache {
   }
 
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
-  set(key: string, { id, location, isDisabled, rules }: Destination, version: number): void {
-    this.delete(key)
+  set(key: string, destination: Destination, version: number): void {
+    const { id, location, isDisabled, rules, domainId } = destination
+    this.delete(key, domainId)
     const text = rules === '' ? (location ?? '') : `${location}\n${rules}`
     const length = text.length
     const words = wordsOf(length)
@@ -125,6 +142,7 @@ export class DestinationCache {
     const at = this.#claim(words)
     this.#encode(key)
     this.#words.set(this.#key, at)
+    this.#words[at + DOMAIN] = domainId
     this.#words[at + ID] = id
     this.#words[at + VERSION] = version
     const withoutLocation = isDisabled ? IS_DISABLED : IS_RESERVED
@@ -135,13 +153,13 @@ export class DestinationCache {
     this.#size++
   }
 
-  delete(key: string): void {
-    const at = this.#locate(key)
+  delete(key: string, domainId = PRIMARY_ID): void {
+    const at = this.#locate(key, domainId)
     if (at >= 0) this.#drop(at)
   }
 
   /** The entry's first word; -1 if the key is not in the cache. */
-  #locate(key: string): number {
+  #locate(key: string, domainId: number): number {
     const words = this.#words
     const wanted = this.#key
     this.#encode(key)
@@ -153,7 +171,8 @@ export class DestinationCache {
         words[at] === wanted[0] &&
         words[at + 1] === wanted[1] &&
         words[at + 2] === wanted[2] &&
-        words[at + 3] === wanted[3]
+        words[at + 3] === wanted[3] &&
+        (!this.#isScoped || words[at + DOMAIN] === domainId)
       if (isIt) return at
     }
   }

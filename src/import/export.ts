@@ -1,7 +1,7 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
-import type { AliasReads } from '../links/aliases.ts'
+import { type AliasReads, aliasLists, parseName, type StoredAlias } from '../links/aliases.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { PublicUrls } from '../links/link.ts'
 import type { DetailedLink } from '../links/properties.ts'
@@ -73,7 +73,7 @@ const csvRow = (addresses: PublicUrls, link: DetailedLink): string => {
 /** One line of Hopcode's own format. Only what is set. */
 function jsonLine(
   { code, url, createdAt, hitCount, properties, alias: displayed }: DetailedLink,
-  aliases: readonly { path: string; anyCase: number }[],
+  aliases: readonly StoredAlias[],
 ): string {
   const view = propertiesView(properties)
   const none = propertiesView(NO_PROPERTIES)
@@ -81,22 +81,27 @@ function jsonLine(
     JSON.stringify(view[name]) === JSON.stringify(none[name]) ? [] : [[name, view[name]]],
   )
   // The displayed one is first: an import displays the first one.
-  const paths = (anyCase: number) =>
-    aliases
-      .filter((alias) => alias.anyCase === anyCase)
-      .map(({ path }) => path)
-      .sort((one, other) => Number(other === displayed) - Number(one === displayed))
+  const sorted = aliases.toSorted(
+    (one, other) => Number(other.name === displayed) - Number(one.name === displayed),
+  )
+  const isAnyCase = (one: StoredAlias) => one.anyCase === 1
+  const exact = aliasLists(sorted.filter((one) => !isAnyCase(one) || isOnDomain(one)))
+  const anyCase = aliasLists(sorted.filter((one) => isAnyCase(one) && !isOnDomain(one)))
   const line = {
     code,
     url,
     created_at: isoTime(createdAt),
     hits: hitCount || undefined,
-    aliases: orAbsent(paths(0)),
-    aliases_any_case: orAbsent(paths(1)),
+    aliases: orAbsent(exact.aliases),
+    aliases_any_case: orAbsent(anyCase.aliases),
+    domain_aliases: orAbsent(exact.domain_aliases),
     ...Object.fromEntries(set),
     protected: view.protected || undefined,
   }
   return `${JSON.stringify(line)}\n`
 }
 
-const orAbsent = (paths: readonly string[]) => (paths.length > 0 ? paths : undefined)
+const isOnDomain = ({ name }: StoredAlias) => parseName(name).domain !== null
+
+const orAbsent = <List extends object>(list: List) =>
+  Object.keys(list).length > 0 ? list : undefined

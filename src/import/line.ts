@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
-import { ALIASES_MAX } from '../links/aliases.ts'
+import { AliasPath, BAD_ALIASES, DomainAliases } from '../links/alias-schema.ts'
+import { ALIASES_MAX, type AliasName } from '../links/aliases.ts'
 import type { ParsedUrl } from '../links/link.ts'
+import { namesOf } from '../links/link-change.ts'
 import { isKnownHash } from '../links/link-passwords.ts'
 import type { PropertiesChange } from '../links/property-table.ts'
-import { AliasPath, BAD_ALIASES, PropertiesBody } from '../links/schema.ts'
+import { PropertiesBody } from '../links/schema.ts'
 import { timeBody } from '../links/time-body.ts'
 import { Url } from '../links/url.ts'
 import { type Outcome, type RowResult, refused } from './outcomes.ts'
@@ -41,6 +43,9 @@ export const ImportLine = z
       url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
       aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
       aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
+      domain_aliases: DomainAliases.nullish().meta({
+        description: 'Further paths on other domains: a list for each host.',
+      }),
       created_at: timeBody('created_at').nullish(),
       hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
       protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
@@ -67,9 +72,9 @@ export interface ImportRow {
   code: Code | null
   /** Null for a reserved code. */
   url: ParsedUrl | null
-  aliases: readonly string[]
+  aliases: readonly AliasName[]
   /** Aliases that match in any case, in small letters. */
-  aliasesAnyCase: readonly string[]
+  aliasesAnyCase: readonly AliasName[]
   createdAt: number | null
   hits: number
   /** With the password itself, where the row has it. */
@@ -96,6 +101,7 @@ const OUTCOME_OF: Readonly<Record<string, Outcome>> = {
   code: 'invalid_path',
   aliases: 'invalid_path',
   aliases_any_case: 'invalid_path',
+  domain_aliases: 'invalid_path',
 }
 
 /** The row, or why the line is none. */
@@ -122,7 +128,8 @@ export function parseRow(value: unknown): ImportRow | RowResult {
 }
 
 function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
-  const { code, url, aliases, aliases_any_case, created_at, hits, ...rest } = line
+  const { code, url, aliases, aliases_any_case, created_at, hits, ...others } = line
+  const { domain_aliases, ...rest } = others
   const { protected: isProtected, password_hash: hash, ...properties } = rest
   const hasPassword = properties.password != null || hash != null
   const isLost = isProtected === true && !hasPassword
@@ -130,7 +137,7 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   return {
     code: (code && toCode(code)) || null,
     url,
-    aliases: aliases ?? [],
+    aliases: [...(aliases ?? []), ...namesOf(domain_aliases ?? {})],
     aliasesAnyCase: (aliases_any_case ?? []).map((path) => path.toLowerCase()),
     createdAt: created_at ?? null,
     hits: hits ?? 0,

@@ -1,13 +1,14 @@
 import type { Account } from '../accounts/store.ts'
 import type { DataOf } from '../db/subject.ts'
+import type { domains } from '../domains/domains.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
-import type { AliasRules } from '../links/aliases.ts'
+import { type AliasName, type AliasRules, parseName } from '../links/aliases.ts'
 import type { WriteDeps } from '../links/create.ts'
 import { refusalOfDestinations } from '../links/destination-policy.ts'
-import { authorOf, packSecrets } from '../links/link.ts'
+import { authorOf, type PublicUrls, packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
 import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
 import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
@@ -23,8 +24,9 @@ export interface ImportDeps
     'blocklist' | 'clock' | 'destinationPolicy' | 'hasher' | 'passwords' | 'plans'
   > {
   aliasRules: AliasRules
+  addresses: PublicUrls
   pace: Pace
-  data: DataOf<{ imports: typeof imports }>
+  data: DataOf<{ imports: typeof imports; domains: typeof domains }>
 }
 
 interface ImportOptions {
@@ -69,9 +71,12 @@ export async function importRows(
   rows: readonly (ImportRow | RowResult)[],
   { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
 ): Promise<Imported> {
+  const { domains } = deps.data
+  const usable = isOperator ? domains.list() : domains.listFor(owner.id)
   const allowed = {
     aliases: isOperator || deps.aliasRules.mayAdd(owner.id),
     destinations: isOperator || deps.destinationPolicy.mayAdd(owner.id),
+    domains: new Set(usable.map(({ host }) => host)),
   }
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
@@ -186,13 +191,21 @@ async function write({ data, pace }: ImportDeps, message: ImportMessage): Promis
 
 /** The row if it may be stored, or else its result. */
 function checkRow(
-  { aliasRules, blocklist, destinationPolicy }: ImportDeps,
-  row: ImportRow | RowResult,
-  allowed: { aliases: boolean; destinations: boolean },
+  { addresses, aliasRules, blocklist, destinationPolicy }: ImportDeps,
+  given: ImportRow | RowResult,
+  allowed: { aliases: boolean; destinations: boolean; domains: ReadonlySet<string> },
 ): ImportRow | RowResult {
-  if ('outcome' in row) return row
+  if ('outcome' in given) return given
+  const row = onStoredDomains(addresses, given)
   const { url, properties } = row
-  const paths = [...row.aliases, ...row.aliasesAnyCase]
+  const places = [...row.aliases, ...row.aliasesAnyCase].map(parseName)
+  const paths = places.map(({ path }) => path)
+  const named = [properties.domain, ...places.map(({ domain }) => domain)]
+  const unknown = named.find((host) => host && !allowed.domains.has(host))
+  if (unknown) {
+    const hint = 'an owner of the service can add it with hopcode domain add'
+    return refused('other_domain', `${unknown} is not a domain of this service: ${hint}`)
+  }
   const reserved = paths.find(aliasRules.isReserved)
   if (reserved !== undefined) {
     return refused(
@@ -224,6 +237,17 @@ function checkRow(
 
 const joined = (first: string | undefined, second: string): string =>
   first === undefined ? second : `${first}. ${second}`
+
+/** The row with the primary domain as it is stored: without its host. */
+function onStoredDomains(addresses: PublicUrls, row: ImportRow): ImportRow {
+  const names = (list: readonly AliasName[]) => list.map((name) => addresses.nameOf(name))
+  return {
+    ...row,
+    aliases: names(row.aliases),
+    aliasesAnyCase: names(row.aliasesAnyCase),
+    properties: { ...row.properties, domain: addresses.domainOf(row.properties.domain) },
+  }
+}
 
 const NOT_ALLOWED = REFUSALS.destinations_not_allowed.message()
 const NO_COUNTRIES = 'Destinations by country match nobody without COUNTRY_FILE or COUNTRY_HEADER'
@@ -295,7 +319,7 @@ function rowResult(
 }
 
 function notesOf({ createdAt, note }: ImportRow, taken: readonly string[], now: number): string {
-  const notes = taken.map((path) => `The alias ${path} is in use and was left out`)
+  const notes = taken.map((name) => `The alias ${name} is in use and was left out`)
   if (note !== undefined) notes.push(note)
   const isDated = createdAt === null || (createdAt > 0 && createdAt <= now)
   if (!isDated) notes.push('The date of creation is not plausible: the time of the import is used')

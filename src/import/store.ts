@@ -2,8 +2,15 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { scan, subject, write } from '../db/subject.ts'
+import { idOfDomain } from '../domains/use.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { aliasRows, bytesOfPaths, closedCodes } from '../links/aliases.ts'
+import {
+  type AliasName,
+  aliasRows,
+  bytesOfAliases,
+  closedCodes,
+  parseName,
+} from '../links/aliases.ts'
 import { type Author, type LinkSecrets, unpackSecrets } from '../links/link.ts'
 import { propertySetter } from '../links/property-store.ts'
 import { bytesOfProperties, type LinkProperties } from '../links/property-table.ts'
@@ -23,9 +30,9 @@ export interface StoredRow {
   code: Code | null
   candidate: Code
   url: string | null
-  aliases: readonly string[]
+  aliases: readonly AliasName[]
   /** Aliases that match in any case, in small letters. */
-  aliasesAnyCase: readonly string[]
+  aliasesAnyCase: readonly AliasName[]
   createdAt: number
   hits: number
   /** Absent: none is set. */
@@ -81,7 +88,7 @@ export const imports = subject({
         if (!result) return
         const rows = JSON.parse(result.results) as StoredResult[]
         const created = rows.flatMap(([what, code, paths]) =>
-          what === 'created' && code !== null ? { code, paths } : [],
+          what === 'created' && code !== null ? { code, paths: paths.map(pathOf) } : [],
         )
         effects.linksImported(created)
         effects.linksChanged(result.restored)
@@ -89,6 +96,8 @@ export const imports = subject({
     }),
   },
 })
+
+const pathOf = (name: AliasName): string => parseName(name).path
 
 function importer(db: Database) {
   const accounts = accountCounts(db)
@@ -124,7 +133,7 @@ function planner(db: Database) {
   }
 }
 
-type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly string[]) => Code | null
+type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly AliasName[]) => Code | null
 
 interface World {
   addresses: Addresses
@@ -147,7 +156,7 @@ function decideAll(
       if (decided.code && decided.isEnding) restored.push(decided.code)
       return [decided.what, decided.code, [], []]
     }
-    const urlBytes = bytesOf(row) + bytesOfPaths(decided.free)
+    const urlBytes = bytesOf(row) + bytesOfAliases(decided.free)
     const next = addStored(stored, { links: 1, urlBytes })
     const exceeded = exceededQuota(addStored(before, next), quota)
     if (exceeded) return [exceeded, null, [], []]
@@ -172,21 +181,22 @@ interface Found {
 /** What a new link must not have in common with others. */
 interface Addresses {
   byCode(code: Code): Found | undefined
-  byAlias(path: string): Found | undefined
+  byAlias(name: AliasName): Found | undefined
   /** The account's link with this URL. */
   byUrl(accountId: AccountId, urlKey: Uint8Array): Found | undefined
   /** Whether the code belongs to a disabled link or to an alias. */
   isClosed(code: Code): boolean
-  /** An alias or a code has the path. */
-  isTaken(path: string): boolean
+  /** An alias of the domain, or a code, has the path. */
+  isTaken(name: AliasName): boolean
 }
 
 function storedAddresses(db: Database): Addresses {
   const columns =
     'account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
-  const byAlias = db.prepare<Found, [string]>(
-    `SELECT ${columns} FROM links JOIN aliases ON link_id = id WHERE path = ?`,
+  const byAlias = db.prepare<Found, [string, string | null]>(
+    `SELECT ${columns} FROM links JOIN aliases ON link_id = id
+     WHERE path = ?1 AND aliases.domain_id = iif(?2 IS NULL, 0, ${idOfDomain('?2')})`,
   )
   const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
     `SELECT ${columns} FROM links INDEXED BY links_url
@@ -195,10 +205,13 @@ function storedAddresses(db: Database): Addresses {
   const { isTaken } = aliasRows(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
-    byAlias: (path) => byAlias.get(path) ?? undefined,
+    byAlias(name) {
+      const { path, domain } = parseName(name)
+      return byAlias.get(path, domain) ?? undefined
+    },
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
     isClosed: closedCodes(db),
-    isTaken,
+    isTaken: (name) => isTaken(parseName(name)),
   }
 }
 
@@ -209,14 +222,14 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
   const anyCase = new Set<string>()
   const closed = new Set<string>()
   const urls = new Map<string, Found>()
-  const isTaken = (path: string) =>
-    stored.isTaken(path) ||
-    aliases.has(path) ||
-    anyCase.has(path.toLowerCase()) ||
-    codes.has(toCode(path) ?? '')
+  const isTaken = (name: AliasName) =>
+    stored.isTaken(name) ||
+    aliases.has(name) ||
+    anyCase.has(name.toLowerCase()) ||
+    codes.has(toCode(pathOf(name)) ?? '')
   return {
     byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
-    byAlias: (path: string) => stored.byAlias(path) ?? aliases.get(path),
+    byAlias: (name: AliasName) => stored.byAlias(name) ?? aliases.get(name),
     byUrl: (id: AccountId, urlKey: Uint8Array) =>
       stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
@@ -224,10 +237,10 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
     add(row: StoredRow, urlKey: Uint8Array | null): void {
       const { code } = row
       const found = { accountId, urlKey, code }
-      for (const path of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
-        aliases.set(path, found)
-        closed.add(toCode(path) ?? '')
-        if (row.aliasesAnyCase.includes(path)) anyCase.add(path)
+      for (const name of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
+        aliases.set(name, found)
+        closed.add(toCode(pathOf(name)) ?? '')
+        if (row.aliasesAnyCase.includes(name)) anyCase.add(name)
       }
       if (code) codes.set(code, found)
       if (urlKey && !urls.has(textOf(urlKey))) urls.set(textOf(urlKey), found)
@@ -256,9 +269,9 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
     if (found.accountId !== accountId) return { what: 'path_taken', code: null }
     return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code, isEnding }
   }
-  const free = aliases.filter((path, i) => !addresses.isTaken(path) && aliases.indexOf(path) === i)
+  const free = aliases.filter((name, i) => !addresses.isTaken(name) && aliases.indexOf(name) === i)
   const created = (): Decision => {
-    return { what: 'created', free, taken: aliases.filter((path) => !free.includes(path)) }
+    return { what: 'created', free, taken: aliases.filter((name) => !free.includes(name)) }
   }
   if (row.code !== null) {
     const found = addresses.byCode(row.code)
@@ -269,7 +282,7 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
     const found = urlKey && addresses.byUrl(accountId, urlKey)
     return found ? compared(found) : created()
   }
-  const code = toCode(first)
+  const code = toCode(pathOf(first))
   const found = addresses.byAlias(first) ?? (code && addresses.byCode(code))
   if (found) return compared(found)
   return free.includes(first) ? created() : { what: 'path_taken', code: null }
@@ -280,7 +293,7 @@ const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
 
 interface NewRow {
   accountId: AccountId
-  aliases: readonly string[]
+  aliases: readonly AliasName[]
 }
 
 function rowInserter(db: Database) {
@@ -292,13 +305,13 @@ function rowInserter(db: Database) {
     const { candidate, url, createdAt, properties } = row
     const { id, code } = insert(
       { code: row.code ?? candidate, url, ...secrets },
-      accountId,
-      createdAt,
+      // `setProperties` sets the domain.
+      { accountId, createdAt, domain: null },
     )
     if (properties) setProperties(id, properties)
     // The last one is the newest, which people see: that is the first one of a file.
-    for (const path of aliases.toReversed()) {
-      rows.add(id, path, row.aliasesAnyCase.includes(path))
+    for (const name of aliases.toReversed()) {
+      rows.add(id, parseName(name), row.aliasesAnyCase.includes(name))
     }
     if (row.hits > 0) addHits(id, accountId, row.hits)
     return code

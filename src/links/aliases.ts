@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { subject } from '../db/subject.ts'
+import { domainUses, hostOfDomain } from '../domains/use.ts'
 import { AppError } from '../errors.ts'
 import { type Code, toCode } from '../lib/code.ts'
 
@@ -34,6 +35,42 @@ export function findPathProblem(path: string): string | undefined {
   }
   return undefined
 }
+
+/**
+ * An alias as requests, commands and exports name it: its path, or `//go.example/menu` on a domain
+ * that is not the primary one. No path begins with a slash.
+ */
+export type AliasName = string
+
+export interface AliasPlace {
+  /** The host; null for the primary domain. */
+  domain: string | null
+  path: string
+}
+
+export const nameOf = ({ domain, path }: AliasPlace): AliasName =>
+  domain === null ? path : `//${domain}/${path}`
+
+export function parseName(name: AliasName): AliasPlace {
+  const [, domain = null, path = name] = /^\/\/([^/]+)\/(.*)$/s.exec(name) ?? []
+  return { domain, path }
+}
+
+/** Paths on the primary domain, and those on each other one by its host. */
+export function aliasLists(aliases: readonly Pick<StoredAlias, 'name'>[]) {
+  const lists: { aliases: string[]; domain_aliases: Record<string, string[]> } = {
+    aliases: [],
+    domain_aliases: {},
+  }
+  for (const { name } of aliases) {
+    const { domain, path } = parseName(name)
+    if (domain === null) lists.aliases.push(path)
+    else lists.domain_aliases[domain] = [...(lists.domain_aliases[domain] ?? []), path]
+  }
+  return lists
+}
+
+const isOnPrimary = (name: AliasName): boolean => !name.startsWith('//')
 
 /** Decodes a path of a URL once. Undefined if it is malformed. */
 export function decodePath(path: string): string | undefined {
@@ -87,11 +124,16 @@ export class AliasRules {
 
   isReserved = (path: string): boolean => this.#reserved.has(firstSegment(`/${path}`))
 
-  /** Throws `alias_not_allowed` or `path_taken` if the account cannot add one of the paths. */
-  requireAllowed(accountId: AccountId, paths: readonly string[]): void {
-    if (paths.length > 0 && !this.mayAdd(accountId)) throw new AppError('alias_not_allowed')
-    const reserved = paths.find(this.isReserved)
-    if (reserved !== undefined) throw new AppError('path_taken', reserved)
+  /**
+   * Throws `alias_not_allowed`, `path_taken` or, for a domain that is not the primary one,
+   * `invalid_value` if the account cannot add one of the aliases.
+   */
+  requireAllowed(accountId: AccountId, names: readonly AliasName[]): void {
+    if (names.length > 0 && !this.mayAdd(accountId)) throw new AppError('alias_not_allowed')
+    const reserved = names.map(parseName).find(({ path }) => this.isReserved(path))
+    if (reserved === undefined) return
+    if (reserved.domain === null) throw new AppError('path_taken', reserved.path)
+    throw new AppError('invalid_value', `Invalid domain_aliases: ${reserved.path} is reserved`)
   }
 
   mayAdd(accountId: AccountId): boolean {
@@ -106,19 +148,34 @@ export interface Alias {
 }
 
 export interface StoredAlias {
-  path: string
+  name: AliasName
   /** 1: found in any case. */
   anyCase: number
   /** 1: chosen as the address that people see. */
   displayed: number
 }
 
-/** The aliases of a link begin with the one that people see: the chosen one, else the newest. */
-const DISPLAYED_FIRST = 'displayed DESC, position DESC, path'
+/** SQL: the name of an alias. */
+const NAME = `coalesce('//' || ${hostOfDomain('aliases.domain_id')} || '/', '') || path`
 
-/** SQL: the alias of `links` that people see; null for a link without aliases. */
-export const DISPLAYED_ALIAS = `(SELECT path FROM aliases WHERE link_id = links.id
-  ORDER BY ${DISPLAYED_FIRST} LIMIT 1)`
+/**
+ * The aliases of a link begin with the one that people see: the chosen one, else the newest on the
+ * domain of the link.
+ */
+const DISPLAYED = `FROM aliases WHERE link_id = links.id
+  AND (displayed = 1 OR aliases.domain_id = coalesce(links.domain_id, 0))
+  ORDER BY displayed DESC, position DESC, path LIMIT 1`
+
+/** SQL: the host of `links`, and the name of the alias that people see; null if there is none. */
+export const ADDRESS_COLUMNS = `${hostOfDomain('links.domain_id')} AS domain,
+  (SELECT ${NAME} ${DISPLAYED}) AS alias`
+
+/** Where an alias is looked up: the id of a domain, 0 for the primary one. */
+export interface AliasScope {
+  id: number
+  /** `all`: the aliases of the primary domain come after its own. */
+  codes: 'own' | 'all'
+}
 
 /** Reads on any thread. */
 export class AliasReads {
@@ -126,21 +183,25 @@ export class AliasReads {
   readonly #ofLinks
 
   constructor(db: Database) {
-    const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id`
-    this.#byPath = db.prepare<Alias, [string, string]>(
-      `${select} WHERE path = ?1 UNION ALL ${select} WHERE path = ?2 AND any_case = 1 LIMIT 1`,
+    const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id
+      WHERE aliases.domain_id = ?1`
+    this.#byPath = db.prepare<Alias, [number, string, string]>(
+      `${select} AND path = ?2 UNION ALL ${select} AND path = ?3 AND any_case = 1 LIMIT 1`,
     )
     this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
-      `SELECT link_id AS linkId, path, any_case AS anyCase, displayed FROM aliases
-       WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY path`,
+      `SELECT link_id AS linkId, ${NAME} AS name, any_case AS anyCase, displayed FROM aliases
+       WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY domain_id > 0, name`,
     )
   }
 
   /** `text`: a decoded path. The exact one comes before one in any case. */
-  findByPath(text: string): Alias | undefined {
+  findByPath(text: string, { id, codes }: AliasScope = PRIMARY_SCOPE): Alias | undefined {
     const path = canonicalPath(text)
     if (path === '' || path.length > PATH_BYTES_MAX) return undefined
-    return this.#byPath.get(path, path.toLowerCase()) ?? undefined
+    const small = path.toLowerCase()
+    const own = this.#byPath.get(id, path, small)
+    if (own || id === PRIMARY_SCOPE.id || codes === 'own') return own ?? undefined
+    return this.#byPath.get(PRIMARY_SCOPE.id, path, small) ?? undefined
   }
 
   /** The aliases of links, by their ids. */
@@ -148,9 +209,9 @@ export class AliasReads {
     return Map.groupBy(this.#ofLinks.all(JSON.stringify(linkIds)), ({ linkId }) => linkId)
   }
 
-  /** The aliases of a link, in alphabetical order. */
-  ofLink(linkId: number): string[] {
-    return this.rowsOf(linkId).map(({ path }) => path)
+  /** The aliases of a link in alphabetical order, those of the primary domain first. */
+  ofLink(linkId: number): AliasName[] {
+    return this.rowsOf(linkId).map(({ name }) => name)
   }
 
   rowsOf(linkId: number): StoredAlias[] {
@@ -158,18 +219,21 @@ export class AliasReads {
   }
 }
 
+const PRIMARY_SCOPE: AliasScope = { id: 0, codes: 'all' }
+
 /** Aliases of links. The writes of `links` change them. */
 export const aliases = subject({ reads: (db): AliasReads => new AliasReads(db) })
 
 /**
- * `set`: all aliases that the link has afterwards. `display`: the one that people see, or null for
- * the newest. What is absent stays.
+ * `set`: all aliases that the link has afterwards on the primary domain, and `setOnDomains` on all
+ * others. `display`: the one that people see, or null for the newest. What is absent stays.
  */
 export interface AliasPatch {
-  set?: readonly string[] | undefined
-  add?: readonly string[] | undefined
-  remove?: readonly string[] | undefined
-  display?: string | null | undefined
+  set?: readonly AliasName[] | undefined
+  setOnDomains?: readonly AliasName[] | undefined
+  add?: readonly AliasName[] | undefined
+  remove?: readonly AliasName[] | undefined
+  display?: AliasName | null | undefined
 }
 
 export interface AliasChange {
@@ -180,54 +244,68 @@ export interface AliasChange {
 }
 
 /** `taken`: a path that is an alias or a code already. */
-export type AliasRefusal = { taken: string } | 'too_many_aliases' | 'not_an_alias'
+export type AliasRefusal = { taken: string } | 'too_many_aliases' | 'not_an_alias' | 'bad_domain'
 
-/** The paths that a patch adds to those of a link, and all that the link has afterwards. */
-export function patchPaths(before: readonly string[], patch: AliasPatch) {
-  const { set = before, add = [], remove = [] } = patch
-  const after = [...new Set([...set, ...add])].filter((path) => !remove.includes(path))
-  return { after, added: after.filter((path) => !before.includes(path)) }
+/** The aliases that a patch adds to those of a link, and all that the link has afterwards. */
+export function patchAliases(before: readonly AliasName[], patch: AliasPatch) {
+  const { set = before.filter(isOnPrimary), add = [], remove = [] } = patch
+  const { setOnDomains = before.filter((name) => !isOnPrimary(name)) } = patch
+  const all = new Set([...set, ...setOnDomains, ...add])
+  const after = [...all].filter((name) => !remove.includes(name))
+  return { after, added: after.filter((name) => !before.includes(name)) }
 }
 
 /** Changes the aliases of a link. Those that stay keep their letter case rule. */
 export function aliasPatcher(db: Database) {
   const rows = aliasRows(db)
+  const domains = domainUses(db)
   return {
-    plan(linkId: number, patch: AliasPatch): PlannedAliases | AliasRefusal {
+    /** The account of the link may use the domains of the added aliases. */
+    plan(
+      { id: linkId, accountId }: { id: number; accountId: AccountId },
+      patch: AliasPatch,
+    ): PlannedAliases | AliasRefusal {
       const before = rows.ofLink(linkId)
-      const paths = before.map(({ path }) => path)
-      const { after, added } = patchPaths(paths, patch)
-      const taken = added.find((path) => rows.isTaken(path))
-      if (taken !== undefined) return { taken }
+      const { after, added } = patchAliases(
+        before.map(({ name }) => name),
+        patch,
+      )
+      const places = added.map(parseName)
+      if (places.some(({ domain }) => domain !== null && !domains.mayUse(accountId, domain))) {
+        return 'bad_domain'
+      }
+      const taken = places.find(rows.isTaken)
+      if (taken !== undefined) return { taken: taken.path }
       if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
       const { display } = patch
       if (typeof display === 'string' && !after.includes(display)) return 'not_an_alias'
-      const removed = before.filter(({ path }) => !after.includes(path))
-      const gone = removed.map(({ path }) => path)
+      const removed = before.filter(({ name }) => !after.includes(name))
+      const gone = removed.map(({ name }) => name)
       const isAnyCase = removed.some(({ anyCase }) => anyCase === 1)
-      const bytes = bytesOfPaths(added) - bytesOfPaths(gone)
+      const bytes = bytesOfAliases(added) - bytesOfAliases(gone)
       return { linkId, added, gone, isAnyCase, display, bytes }
     },
 
     apply({ linkId, added, gone, isAnyCase, display }: PlannedAliases): AliasChange {
-      for (const path of gone) rows.remove(path)
-      for (const path of added) rows.add(linkId, path)
+      for (const name of gone) rows.remove(parseName(name))
+      for (const name of added) rows.add(linkId, parseName(name))
       if (display !== undefined) rows.display(linkId, display)
-      return { changed: [...gone, ...added], isAnyCase }
+      return { changed: [...gone, ...added].map((name) => parseName(name).path), isAnyCase }
     },
   }
 }
 
 interface PlannedAliases extends Pick<AliasChange, 'isAnyCase'>, Pick<AliasPatch, 'display'> {
   linkId: number
-  added: readonly string[]
-  gone: readonly string[]
+  added: readonly AliasName[]
+  gone: readonly AliasName[]
   /** What the change adds to the bytes that the account stores. */
   bytes: number
 }
 
-export const bytesOfPaths = (paths: readonly string[]): number =>
-  paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0)
+/** UTF-8 bytes of the paths, which count towards the account's quota. */
+export const bytesOfAliases = (names: readonly AliasName[]): number =>
+  names.reduce((sum, name) => sum + Buffer.byteLength(parseName(name).path), 0)
 
 /** Whether nobody can claim the code: it is disabled, or an alias has its form. */
 export function closedCodes(db: Database): (code: Code) => boolean {
@@ -240,35 +318,44 @@ export function closedCodes(db: Database): (code: Code) => boolean {
 
 /** The rows of `aliases`, for other writes of links too. */
 export function aliasRows(db: Database) {
-  const ofLink = db.prepare<{ path: string; anyCase: number }, [number]>(
-    'SELECT path, any_case AS anyCase FROM aliases WHERE link_id = ?',
+  const ofLink = db.prepare<Omit<StoredAlias, 'displayed'>, [number]>(
+    `SELECT ${NAME} AS name, any_case AS anyCase FROM aliases WHERE link_id = ?`,
   )
-  const insert = db.prepare<null, [string, number, string | null, number]>(
-    `INSERT INTO aliases (path, link_id, folded, any_case, position) VALUES (?1, ?2, ?3, ?4,
+  const idOf = db.prepare<{ id: number }, [string]>('SELECT id FROM domains WHERE host = ?')
+  const domainId = (domain: string | null): number =>
+    domain === null ? 0 : (idOf.get(domain)?.id ?? -1)
+  const insert = db.prepare<null, [string, number, string | null, number, number]>(
+    `INSERT INTO aliases (path, link_id, folded, any_case, domain_id, position)
+     VALUES (?1, ?2, ?3, ?4, ?5,
        (SELECT coalesce(max(position), 0) + 1 FROM aliases WHERE link_id = ?2))`,
   )
-  const display = db.prepare<null, [number, string | null]>(
-    'UPDATE aliases SET displayed = path IS ?2 WHERE link_id = ?1',
+  const display = db.prepare<null, [number, string | null, number]>(
+    'UPDATE aliases SET displayed = path IS ?2 AND domain_id = ?3 WHERE link_id = ?1',
   )
-  const taken = db.prepare<object, [string, string, string | null]>(
-    `SELECT 1 FROM aliases WHERE path = ?1 OR (path = ?2 AND any_case = 1)
+  const taken = db.prepare<object, [string, string, string | null, number]>(
+    `SELECT 1 FROM aliases WHERE domain_id = ?4 AND (path = ?1 OR (path = ?2 AND any_case = 1))
      UNION ALL SELECT 1 FROM links WHERE code = ?3
      UNION ALL SELECT 1 FROM disabled_codes WHERE code = ?3`,
   )
-  const remove = db.prepare<null, [string]>('DELETE FROM aliases WHERE path = ?')
+  const remove = db.prepare<null, [number, string]>(
+    'DELETE FROM aliases WHERE domain_id = ? AND path = ?',
+  )
   const removeAll = db.prepare<null, [number]>('DELETE FROM aliases WHERE link_id = ?')
   return {
     ofLink: (linkId: number) => ofLink.all(linkId),
-    /** An alias or a code has the path already; a code is found before an alias. */
-    isTaken: (path: string): boolean =>
-      taken.get(path, path.toLowerCase(), toCode(path) ?? null) !== null,
-    /** `anyCase`: `path` is in small letters. */
-    add(linkId: number, path: string, anyCase = false): void {
-      insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0)
+    /** An alias of the domain or a code has the path already; a code is found before an alias. */
+    isTaken: ({ domain, path }: AliasPlace): boolean =>
+      taken.get(path, path.toLowerCase(), toCode(path) ?? null, domainId(domain)) !== null,
+    /** `anyCase`: the path is in small letters. The domain exists. */
+    add(linkId: number, { domain, path }: AliasPlace, anyCase = false): void {
+      insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0, domainId(domain))
     },
     /** Chooses the alias that people see; null: the newest. */
-    display: (linkId: number, path: string | null): void => void display.run(linkId, path),
-    remove: (path: string): void => void remove.run(path),
+    display(linkId: number, name: AliasName | null): void {
+      const place = name === null ? null : parseName(name)
+      display.run(linkId, place?.path ?? null, domainId(place?.domain ?? null))
+    },
+    remove: ({ domain, path }: AliasPlace): void => void remove.run(domainId(domain), path),
     removeAllOf: (linkId: number): void => void removeAll.run(linkId),
   }
 }

@@ -17,7 +17,7 @@ import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
-import { type AliasRules, patchPaths } from './aliases.ts'
+import { type AliasRules, patchAliases } from './aliases.ts'
 import { type DestinationPolicy, refusalOfDestinations } from './destination-policy.ts'
 import {
   type CreatedLink,
@@ -27,7 +27,7 @@ import {
   type ParsedUrl,
   type PublicUrls,
 } from './link.ts'
-import type { LinkChange } from './link-change.ts'
+import { type LinkChange, withoutPrimaryHost } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
 import { quotaError } from './quota.ts'
 import type { LinkReads } from './read.ts'
@@ -113,15 +113,21 @@ interface LinkToCreate {
 async function createLink(
   deps: CreateDeps,
   owner: Account,
-  { url, fields: { code, aliases = {}, expired_url: expired, ...patch } }: LinkToCreate,
+  { url, fields }: LinkToCreate,
 ): Promise<{ link: CreatedLink; passcode: string }> {
+  const {
+    code,
+    aliases = {},
+    expired_url: expired,
+    ...patch
+  } = withoutPrimaryHost(deps.addresses, fields)
   const { aliasRules, blocklist, clock, hasher, links, plans, random, reads } = deps
   const { destinations } = patch
-  const paths = patchPaths([], aliases).added
-  if (paths.length > 0 && !aliasRules.mayAdd(owner.id)) {
+  const names = patchAliases([], aliases).added
+  if (names.length > 0 && !aliasRules.mayAdd(owner.id)) {
     throw new AppError('invalid_value', BAD_ALIAS_OWNER)
   }
-  aliasRules.requireAllowed(owner.id, paths)
+  aliasRules.requireAllowed(owner.id, names)
   deps.destinationPolicy.requireAllowed(owner.id, destinations)
   const refusal =
     (url && blocklist.refusalOf(url)) ??

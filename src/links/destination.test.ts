@@ -33,6 +33,7 @@ function cacheOver(rows: Map<string, Destination>) {
 
 const row = (id: number, location: string | null): Destination => ({
   id,
+  domainId: 0,
   location,
   isDisabled: false,
   rules: '',

@@ -2,10 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { HitCounts } from '../hits/hits.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
-import { type Destination, DestinationCache, NO_LINK } from '../hot/destination-cache.ts'
+import {
+  type Destination,
+  DestinationCache,
+  NO_LINK,
+  PRIMARY_ID,
+} from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
-import type { Alias, AliasReads } from './aliases.ts'
+import type { Alias, AliasReads, AliasScope } from './aliases.ts'
 import {
   type CompiledDestination,
   compileDestinations,
@@ -93,6 +98,7 @@ interface DestinationRow {
   isDisabled: number
   /** `RULES_COLUMN`. */
   rules: string | null
+  domainId: number
 }
 
 /** Reads what a redirect needs of a link, on any thread. */
@@ -108,11 +114,12 @@ export class DestinationReads {
          EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
          OR EXISTS (SELECT 1 FROM accounts
                     WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled,
-         ${RULES_COLUMN} AS rules
+         ${RULES_COLUMN} AS rules, coalesce(domain_id, ${PRIMARY_ID}) AS domainId
        FROM links WHERE code = ?1`,
     )
     this.#disabledCode = db.prepare<DestinationRow, [Code]>(
-      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, NULL AS rules
+      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, NULL AS rules,
+         ${PRIMARY_ID} AS domainId
        FROM disabled_codes WHERE code = ?`,
     )
   }
@@ -131,6 +138,7 @@ export class DestinationReads {
       location,
       isDisabled,
       rules: hasRules ? encodeRules(row.rules as string, this.#blocklist) : '',
+      domainId: row.domainId,
     }
   }
 }
@@ -168,7 +176,7 @@ export class LinkCache {
     this.#reads = reads
     this.#aliasReads = aliases
     this.#known = new DestinationCache({ max, versions })
-    this.#aliases = new DestinationCache({ max, versions })
+    this.#aliases = new DestinationCache({ max, versions, isScoped: true })
   }
 
   /** Null if the code is unknown; undefined if only the database can tell. */
@@ -192,18 +200,19 @@ export class LinkCache {
   }
 
   /** `path` can be a key. The link may have been deleted since: compare its id. */
-  findAliasInMemory(path: string): Alias | undefined {
-    const found = this.#aliases.findByKey(path)
+  findAliasInMemory(path: string, scope: AliasScope): Alias | undefined {
+    const found = this.#aliases.findByKey(path, scope.id)
     return found && { linkId: found.id, code: found.location as Code }
   }
 
   /** Reads the database. Undefined if there is no such alias. */
-  lookUpAlias(path: string): Alias | undefined {
+  lookUpAlias(path: string, scope: AliasScope): Alias | undefined {
     const version = this.#aliases.versionOf(path)
-    const found = this.#aliasReads.findByPath(path)
+    const found = this.#aliasReads.findByPath(path, scope)
     if (!found) return undefined
     const { linkId: id, code: location } = found
-    this.#aliases.set(path, { id, location, isDisabled: false, rules: '' }, version)
+    const entry = { id, location, isDisabled: false, rules: '', domainId: scope.id }
+    this.#aliases.set(path, entry, version)
     return found
   }
 }

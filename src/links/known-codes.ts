@@ -88,9 +88,15 @@ export class KnownCodes {
 interface AddCodes {
   /** Memory of a `CodeFilter`. */
   memory: SharedArrayBuffer
-  /** Starts after the link with this id, or after this alias. */
+  /** Starts after the link with this id, or after this alias: see `readPlace`. */
   after: number | string
   max: number
+}
+
+/** The domain and the path of an alias; an empty text is before the first one. */
+function readPlace(text: string): { domainId: number; path: string } {
+  const slash = text.indexOf('/')
+  return { domainId: Number(text.slice(0, slash)), path: text.slice(slash + 1) }
 }
 
 /** Runs on the reader thread. */
@@ -99,8 +105,12 @@ function codeReads(db: Database) {
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
   const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
-  const nextAliases = db.prepare<{ path: string; folded: Code | null }, [string, number]>(
-    'SELECT path, folded FROM aliases WHERE path > ? ORDER BY path LIMIT ?',
+  const nextAliases = db.prepare<
+    { domainId: number; path: string; folded: Code | null },
+    [number, string, number]
+  >(
+    `SELECT domain_id AS domainId, path, folded FROM aliases
+     WHERE (domain_id, path) > (?, ?) ORDER BY domain_id, path LIMIT ?`,
   )
   const aliasCount = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM aliases')
   return {
@@ -118,13 +128,15 @@ function codeReads(db: Database) {
     addCodes({ memory, after, max }: AddCodes): number | string | undefined {
       const filter = new CodeFilter(memory)
       if (typeof after === 'string') {
-        const aliases = nextAliases.all(after, max)
+        const { domainId, path: last } = readPlace(after)
+        const aliases = nextAliases.all(domainId, last, max)
         for (const { path, folded } of aliases) {
           filter.add(path)
           // A redirect thread looks for an alias of this form after its code.
           if (folded !== null) filter.add(folded)
         }
-        return aliases.at(-1)?.path
+        const end = aliases.at(-1)
+        return end && `${end.domainId}/${end.path}`
       }
       const links = next.all(after, max)
       for (const { code } of links) filter.add(code)

@@ -1,4 +1,6 @@
-import type { AliasPatch } from './aliases.ts'
+import { canonicalHost } from '../domains/host.ts'
+import { type AliasName, type AliasPatch, nameOf } from './aliases.ts'
+import type { PublicUrls } from './link.ts'
 import type { PropertiesChange } from './property-table.ts'
 import type { LinkFields } from './schema.ts'
 
@@ -7,8 +9,40 @@ export interface LinkChange extends PropertiesChange {
   aliases?: AliasPatch | undefined
 }
 
-/** A request names all aliases that the link has afterwards. */
-export function changeOf({ aliases, display_alias, ...change }: LinkFields): LinkChange {
-  const hasAliases = aliases !== undefined || display_alias !== undefined
-  return { ...change, aliases: hasAliases ? { set: aliases, display: display_alias } : undefined }
+/** A request names all aliases that the link has afterwards, those of each domain apart. */
+export function changeOf({
+  aliases,
+  domain_aliases,
+  display_alias,
+  ...change
+}: LinkFields): LinkChange {
+  const setOnDomains = domain_aliases && namesOf(domain_aliases)
+  const patch = { set: aliases, setOnDomains, display: display_alias }
+  const hasAliases = Object.values(patch).some((value) => value !== undefined)
+  return { ...change, aliases: hasAliases ? patch : undefined }
+}
+
+export const namesOf = (lists: Readonly<Record<string, readonly string[]>>): AliasName[] =>
+  Object.entries(lists).flatMap(([host, paths]) =>
+    paths.map((path) => nameOf({ domain: canonicalHost(host) ?? host, path })),
+  )
+
+/** The change with the primary domain as it is stored: without its host. */
+export function withoutPrimaryHost<Change extends LinkChange>(
+  addresses: PublicUrls,
+  { domain, aliases, ...change }: Change,
+) {
+  const stored = (names: readonly AliasName[] | undefined) =>
+    names?.map((name) => addresses.nameOf(name))
+  return {
+    ...change,
+    domain: addresses.domainOf(domain),
+    aliases: aliases && {
+      set: stored(aliases.set),
+      setOnDomains: stored(aliases.setOnDomains),
+      add: stored(aliases.add),
+      remove: stored(aliases.remove),
+      display: aliases.display && addresses.nameOf(aliases.display),
+    },
+  }
 }

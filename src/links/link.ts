@@ -1,10 +1,12 @@
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import { canonicalHost } from '../domains/host.ts'
+import type { RequestDomain } from '../domains/map.ts'
 import type { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
-import { DISPLAYED_ALIAS } from './aliases.ts'
+import { ADDRESS_COLUMNS, type AliasName, nameOf, parseName } from './aliases.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the
@@ -18,18 +20,20 @@ export interface Link {
   /** Null while the code is reserved. */
   url: string | null
   createdAt: number
-  /** The path that people see in place of the code: see `DISPLAYED_ALIAS`. */
-  alias: string | null
+  /** The host of its domain; null for the primary one. */
+  domain: string | null
+  /** The alias that people see in place of the code: see `ADDRESS_COLUMNS`. */
+  alias: AliasName | null
 }
 
-/** What the public addresses of a link depend on. */
-export type Addressed = Pick<Link, 'code'>
+/** What the short URL of a link depends on. */
+export type Addressed = Pick<Link, 'code' | 'domain'>
 
 export type CountedLink = Link & { hitCount: number }
 
 /** Selects a `Link`. */
 export const LINK_COLUMNS = `id, code, account_id AS accountId, url, created_at AS createdAt,
-  ${DISPLAYED_ALIAS} AS alias`
+  ${ADDRESS_COLUMNS}`
 
 /** Columns of a link that are not part of `Link`. */
 export interface LinkSecrets {
@@ -131,39 +135,85 @@ export const encodeExcluded = (text: string): string =>
 /** A host of bounded length, because the time of parsing one is quadratic, and what follows it. */
 const ADDRESS = /^(?:(https?:)?\/\/)?([^/?#\\\s]{1,260}(?:[/?#].*)?)$/is
 
+/** The hosts of short URLs, without domains beside the primary one: see `DomainMap`. */
+export interface OwnHosts {
+  primary: Pick<RequestDomain, 'host'>
+  findByHost(host: string): RequestDomain | undefined
+}
+
+interface PublicUrlsOptions {
+  baseUrl: string
+  cdnUrl: string
+  domains: OwnHosts
+}
+
+/** A path on one of the hosts of short URLs, with its first slash. */
+interface OwnPath {
+  domain: RequestDomain
+  path: string
+}
+
 export class PublicUrls {
   readonly #baseUrl: string
   readonly #cdnUrl: string
   readonly #host: string
   readonly #scheme: string
+  readonly #domains: OwnHosts
 
-  constructor({ baseUrl, cdnUrl }: { baseUrl: string; cdnUrl: string }) {
+  constructor({ baseUrl, cdnUrl, domains }: PublicUrlsOptions) {
     this.#baseUrl = baseUrl
     const { host, protocol } = new URL(baseUrl)
     this.#host = host
     this.#scheme = protocol
     this.#cdnUrl = cdnUrl
+    this.#domains = domains
   }
 
   /** The short URL of the contract: with the code. */
-  short = ({ code }: Addressed): string => `${this.#baseUrl}/${code}`
+  short = ({ code, domain }: Addressed): string => `${this.#originOf(domain)}/${code}`
   /** The address that people see: the displayed alias, else the code. */
   display = (link: Addressed & Pick<Link, 'alias'>): string =>
     link.alias === null ? this.short(link) : this.alias(link, link.alias)
-  /** `path`: an alias of the link. */
-  alias = (_: Addressed, path: string): string =>
-    `${this.#baseUrl}/${path.split('/').map(encodeURIComponent).join('/')}`
-  qr = ({ code }: Addressed): string => `${this.#baseUrl}/qr/${code}`
-  qrStorage = ({ code }: Addressed): string => `${this.#cdnUrl}/qr/${code}.png`
+  /** `name`: an alias of the link. */
+  alias = (_: Addressed, name: AliasName): string => {
+    const { domain, path } = parseName(name)
+    return `${this.#originOf(domain)}/${path.split('/').map(encodeURIComponent).join('/')}`
+  }
+  qr = ({ code }: Pick<Link, 'code'>): string => `${this.#baseUrl}/qr/${code}`
+  qrStorage = ({ code }: Pick<Link, 'code'>): string => `${this.#cdnUrl}/qr/${code}.png`
+
+  /** The host of a domain as it is stored: null for the primary one, named or not. */
+  domainOf = <Host extends string | null | undefined>(host: Host): Host | null =>
+    host === this.#domains.primary.host ? null : host
+
+  /** An alias as it is stored: the host of the primary domain is not part of its name. */
+  nameOf(name: AliasName): AliasName {
+    const { domain, path } = parseName(name)
+    return nameOf({ domain: this.domainOf(domain), path })
+  }
 
   /**
-   * The path of a text that begins with a host of short URLs, with or without scheme. It has its
-   * first slash and no query or fragment. Undefined for any other text.
+   * The domain and the path of a text that begins with a host of short URLs, with or without
+   * scheme; without query and fragment. Undefined for any other text.
    */
-  pathIn(text: string): string | undefined {
+  placeIn(text: string): OwnPath | undefined {
     const [, scheme = this.#scheme, rest] = ADDRESS.exec(text) ?? []
     const url = rest === undefined ? undefined : URL.parse(`${scheme}//${rest}`)
-    return url?.host === this.#host ? url.pathname : undefined
+    if (!url) return undefined
+    const domain = this.#domains.findByHost(canonicalHost(url.host) ?? '')
+    // The primary host with another port may be another service.
+    if (!domain || (domain.id === 0 && url.host !== this.#host)) return undefined
+    return { domain, path: url.pathname }
+  }
+
+  /** The path of a text that begins with the primary host, as `placeIn` finds it. */
+  pathIn(text: string): string | undefined {
+    const place = this.placeIn(text)
+    return place?.domain.id === 0 ? place.path : undefined
+  }
+
+  #originOf(domain: string | null): string {
+    return domain === null ? this.#baseUrl : `${this.#scheme}//${domain}`
   }
 }
 

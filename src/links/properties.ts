@@ -5,10 +5,10 @@ import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime, MINUTE } from '../lib/clock.ts'
-import { type AliasRules, patchPaths, type StoredAlias } from './aliases.ts'
+import { type AliasRules, aliasLists, patchAliases, type StoredAlias } from './aliases.ts'
 import { refusalOfDestinations } from './destination-policy.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
-import type { LinkChange } from './link-change.ts'
+import { type LinkChange, withoutPrimaryHost } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
 import type { LinkPages } from './lists.ts'
 import type { OwnListQuery, OwnListView } from './own-list-schema.ts'
@@ -136,8 +136,8 @@ function viewOf(
     created_at: isoTime(link.createdAt),
     hit_count: link.hitCount,
     ...propertiesView(link.properties),
-    aliases: aliases.map(({ path }) => path),
-    display_alias: aliases.find(({ displayed }) => displayed === 1)?.path ?? null,
+    ...aliasLists(aliases),
+    display_alias: aliases.find(({ displayed }) => displayed === 1)?.name ?? null,
   }
 }
 
@@ -153,7 +153,8 @@ export async function changeProperties(
   change: PropertiesChange,
 ): Promise<void> {
   const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  await patchLinks(deps, owner, { ids, change })
+  const { aliases: _, ...stored } = withoutPrimaryHost(deps.addresses, change)
+  await patchLinks(deps, owner, { ids, change: stored })
 }
 
 /**
@@ -164,11 +165,12 @@ export async function changeLink(
   deps: PropertiesDeps,
   owner: Account,
   code: string,
-  { aliases, ...change }: LinkChange,
+  wanted: LinkChange,
 ): Promise<void> {
+  const { aliases, ...change } = withoutPrimaryHost(deps.addresses, wanted)
   const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
   if (aliases) {
-    const { added } = patchPaths(deps.aliases.ofLink(id), aliases)
+    const { added } = patchAliases(deps.aliases.ofLink(id), aliases)
     deps.aliasRules.requireAllowed(owner.id, added)
   }
   const changed = await patchLinks(deps, owner, { ids: [id], change, aliases })

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import { domainUses } from '../domains/use.ts'
 import type { Code } from '../lib/code.ts'
 import { type AliasChange, type AliasPatch, type AliasRefusal, aliasPatcher } from './aliases.ts'
 import type { Author, Link } from './link.ts'
@@ -8,11 +9,11 @@ import {
   bytesOfProperties,
   cellsOf,
   type LinkProperties,
-  PROPERTIES,
   PROPERTY_COLUMNS,
   type PropertiesPatch,
   type PropertiesRow,
   readProperties,
+  SET_PROPERTIES,
   startsAfterExpiry,
   TAGS_MAX,
 } from './property-table.ts'
@@ -32,14 +33,16 @@ export interface PatchLinks {
 /** The links that were changed. */
 export interface Patched {
   codes: Code[]
+  /** Those whose short URL has another domain now. */
+  addressed: Code[]
   aliases?: AliasChange | undefined
 }
 
-type Problem = 'bad_times' | 'too_many_tags'
+type Problem = 'bad_times' | 'too_many_tags' | 'bad_domain'
 export type PatchRefusal = 'not_active' | Problem | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
-interface OwnedLink extends Omit<Link, 'createdAt'> {
+interface OwnedLink extends Omit<Link, 'createdAt' | 'domain'> {
   properties: LinkProperties
 }
 
@@ -48,6 +51,7 @@ export function propertyWrites(db: Database) {
   const accounts = accountCounts(db)
   const rows = rowStore(db)
   const aliases = aliasPatcher(db)
+  const domains = domainUses(db)
 
   return {
     /** The changed links, or why none was changed. */
@@ -61,8 +65,12 @@ export function propertyWrites(db: Database) {
         const problem = findProblem(after.properties)
         if (problem) return problem
       }
+      const moved = changes.filter(({ before, after }) => domainOf(before) !== domainOf(after))
+      const { domain } = patch
+      const isUsable = !domain || domains.mayUse(author.accountId, domain)
+      if (moved.length > 0 && !isUsable) return 'bad_domain'
       const [first] = changes
-      const planned = command.aliases && first && aliases.plan(first.before.id, command.aliases)
+      const planned = command.aliases && first && aliases.plan(first.before, command.aliases)
       if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
       const urlBytes = changes.reduce(
         (sum, { before, after }) =>
@@ -78,15 +86,21 @@ export function propertyWrites(db: Database) {
         if (changedAliases) rows.noteAliases(after)
       }
       accounts.add(author.accountId, added)
-      return { codes: changes.map(({ after }) => after.code), aliases: changedAliases }
+      return {
+        codes: changes.map(({ after }) => after.code),
+        addressed: moved.map(({ after }) => after.code),
+        aliases: changedAliases,
+      }
     },
   }
 }
 
+const domainOf = ({ properties }: OwnedLink): string | null => properties.domain
+
 /** Sets all properties. Triggers on `links` keep the tags, and invalidate counts of lists. */
 export function propertySetter(db: Database): (id: number, properties: LinkProperties) => void {
   const set = db.prepare<null, (string | number | null)[]>(
-    `UPDATE links SET ${PROPERTIES.map(({ name }) => `${name} = ?`).join(', ')} WHERE id = ?`,
+    `UPDATE links SET ${SET_PROPERTIES} WHERE id = ?`,
   )
   return (id, properties) => void set.run(...cellsOf(properties), id)
 }

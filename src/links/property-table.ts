@@ -1,10 +1,12 @@
+import { hostOfDomain, idOfDomain } from '../domains/use.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { RuledDestination } from './destination-rules.ts'
 import type { ParsedUrl } from './link.ts'
 
 /**
  * The optional properties of a link. Each is defined in `SETTABLE`, once: its name is that of the
- * column of `links`, of the field of the API and the form, and of the CSV column. Everything else
+ * column of `links` (that of a domain has its id), of the field of the API and the form, and of the
+ * CSV column. Everything else
  * about a property is derived from here. A new one also needs its column in `db/schema.ts` and a
  * migration. After a release, it also needs `since`.
  */
@@ -103,6 +105,14 @@ const SETTABLE = {
       'At most 20, of 16 KiB as JSON.',
     isRule: true,
   },
+  domain: {
+    kind: 'domain',
+    label: 'Domain',
+    description:
+      'The host that the short URL begins with: one of `GET /api/domains`. Null: that of the ' +
+      'service. For a new link, absent: the default domain of the account.',
+    isRule: false,
+  },
 } as const satisfies Record<string, Definition>
 
 /** Not set like the others. */
@@ -127,6 +137,8 @@ interface Values {
   destinations: RuledDestination[]
   /** Of a password: Argon2id, or bcrypt until an imported link is first opened. */
   hash: string | null
+  /** The host; null for the primary domain. */
+  domain: string | null
 }
 type StoredKind = keyof Values
 export type Kind = Exclude<StoredKind, 'hash'>
@@ -181,7 +193,14 @@ function namedEntries<Name extends string, Entry>(table: Readonly<Record<Name, E
 export type PropertiesRow = Record<PropertyName, Cell>
 
 /** Selects a `PropertiesRow` of `links`. */
-export const PROPERTY_COLUMNS = PROPERTIES.map(({ name }) => name).join(', ')
+export const PROPERTY_COLUMNS = PROPERTIES.map(({ name, kind }) =>
+  kind === 'domain' ? `${hostOfDomain('links.domain_id')} AS ${name}` : name,
+).join(', ')
+
+/** SQL: sets all properties to parameters in the order of `cellsOf`. */
+export const SET_PROPERTIES = PROPERTIES.map(({ name, kind }) =>
+  kind === 'domain' ? `domain_id = ${idOfDomain('?')}` : `${name} = ?`,
+).join(', ')
 
 const formatOf = (kind: StoredKind) => FORMATS[kind] as Format<unknown> | undefined
 

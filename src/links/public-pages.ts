@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { subject, write } from '../db/subject.ts'
-import { DISPLAYED_ALIAS } from './aliases.ts'
+import { ADDRESS_COLUMNS } from './aliases.ts'
 import type { Author, Link } from './link.ts'
 import { accountCounts } from './quota.ts'
 
-interface PublicPage extends Pick<Link, 'code' | 'alias'> {
+interface PublicPage extends Pick<Link, 'code' | 'domain' | 'alias'> {
   linkId: number
   url: string | null
   /** 1: with a password, so that the page never shows the destination. */
@@ -21,8 +21,8 @@ interface ShareCommand {
   showsUrl: boolean
 }
 
-const SELECT = `SELECT link_id AS linkId, code, url, ${DISPLAYED_ALIAS} AS alias,
-  password IS NOT NULL AS isProtected,  shows_url AS showsUrl
+const SELECT = `SELECT link_id AS linkId, code, url, ${ADDRESS_COLUMNS},
+  password IS NOT NULL AS isProtected, shows_url AS showsUrl
   FROM shared_pages JOIN links ON links.id = link_id`
 
 /** Public pages with the numbers of one link, for everybody who has their secret address. */

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { BAD_DOMAIN, canonicalHost } from '../domains/host.ts'
 import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
-import { ALIASES_MAX, canonicalPath, findPathProblem } from './aliases.ts'
+import { aliasFields } from './alias-schema.ts'
 import { DestinationModel, destinationsBody } from './destination-schema.ts'
 import { PASSCODE_LENGTH } from './link.ts'
 import { LinkPassword } from './link-passwords.ts'
@@ -290,6 +291,13 @@ const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodTy
   },
   url: ({ name }) => urlModel(badStart(name), name).nullish(),
   destinations: ({ description }) => destinationsBody(description),
+  domain: ({ description }) =>
+    z
+      .string(BAD_DOMAIN)
+      .overwrite((text) => canonicalHost(text) ?? '')
+      .min(1, BAD_DOMAIN)
+      .meta({ description, example: 'go.example' })
+      .nullish(),
 }
 
 type Bodies = { [Name in SettableName]: z.ZodType<PropertiesChange[Name]> }
@@ -309,39 +317,11 @@ const strictBody = <Shape extends z.ZodRawShape>(shape: Shape) =>
 /** Null clears a property; an absent one stays. */
 export const PropertiesBody = strictBody(bodies)
 
-export const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
-
-/** A path, decoded and without its first slash; its output is canonical. */
-export const AliasPath = z
-  .string(BAD_ALIASES)
-  .overwrite(canonicalPath)
-  .superRefine((path, context) => {
-    const problem = findPathProblem(path)
-    if (problem) context.addIssue({ code: 'custom', message: `Invalid aliases: a path ${problem}` })
-  })
-
-export const BAD_DISPLAY_ALIAS = 'Invalid display_alias: must be one of the aliases of the link'
-
 /** What requests set of a link beside its code, URL and passcode. */
 const settable = {
   ...bodies,
   password: LinkPassword.nullish(),
-  aliases: z
-    .array(AliasPath, BAD_ALIASES)
-    .max(ALIASES_MAX, BAD_ALIASES)
-    .meta({
-      description:
-        'All further paths of the link, in exact case and without the first slash. Only ' +
-        'owners of the service can add some, unless IMPORT_ALIASES is `all`.',
-      example: ['spring-sale'],
-    })
-    .nullish()
-    .transform((paths) => (paths === null ? [] : paths)),
-  display_alias: z
-    .string(BAD_DISPLAY_ALIAS)
-    .overwrite(canonicalPath)
-    .meta({ description: 'The alias that people see. Null: the newest.' })
-    .nullish(),
+  ...aliasFields,
 }
 
 export const ShortenBody = z
@@ -365,6 +345,7 @@ const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   time: TimeField.nullable(),
   count: CountField.nullable(),
   destinations: z.array(DestinationModel),
+  domain: z.string().nullable(),
 }
 
 const ProtectedField = z.boolean().meta({ description: 'Visitors must enter a password.' })
@@ -383,6 +364,9 @@ export const PropertiesView = LookupView.extend({
     description: 'The address that people see: with the displayed alias, else with the code.',
   }),
   aliases: z.array(z.string()),
-  display_alias: z.string().nullable().meta({ description: 'Null: the newest alias is shown.' }),
+  domain_aliases: z.record(z.string(), z.array(z.string())),
+  display_alias: z.string().nullable().meta({
+    description: 'Null: the newest alias on the domain of the link is shown, if it has one.',
+  }),
 }).meta({ id: 'OwnLink' })
 export type PropertiesView = z.infer<typeof PropertiesView>

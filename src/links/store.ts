@@ -2,14 +2,17 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { perConnection } from '../db/subject.ts'
+import { type DomainRef, domainUses } from '../domains/use.ts'
 import { type Code, newCode, toCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
 import {
   type AliasChange,
+  type AliasName,
   type AliasPatch,
   aliasPatcher,
   aliasRows,
   closedCodes,
+  parseName,
 } from './aliases.ts'
 import {
   type Author,
@@ -93,10 +96,12 @@ function creation(db: Database) {
   const insertGenerated = generatedInserter(db)
   const accounts = accountCounts(db)
   const reuse = linkReuser(db)
+  const domains = domainUses(db)
 
   /** One link per item, in order: a new one, or the one that the account has for the URL. */
   const create = ({ accountId, createdAt, items, quota }: CreateLinks): Creation[] => {
     const before = accounts.stored(accountId)
+    const about = { accountId, createdAt, domain: domains.defaultOf(accountId) }
     let total = before
     const links = items.map((item): Creation => {
       const existing = reuse(accountId, item.urlKey)
@@ -105,7 +110,7 @@ function creation(db: Database) {
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
       total = next
-      return { ...insertGenerated(item, accountId, createdAt), reused: false }
+      return { ...insertGenerated(item, about), reused: false }
     })
     accounts.add(accountId, {
       links: total.links - before.links,
@@ -132,6 +137,15 @@ function singleCreation(db: Database) {
   const setProperties = propertySetter(db)
   const reuse = linkReuser(db)
   const isInUse = codesInUse(db)
+  const domains = domainUses(db)
+  /** Null for the primary domain; undefined for one that the account may not use. */
+  const findDomain = ({
+    accountId,
+    patch: { domain },
+  }: CreateLink): DomainRef | null | undefined => {
+    if (domain === undefined) return domains.defaultOf(accountId)
+    return domain === null ? null : (domains.findUsable(accountId, domain) ?? undefined)
+  }
   return {
     /** A link with its properties and aliases, or why nothing was created. */
     createLink(command: CreateLink): CreatedOne | CreateRefusal {
@@ -141,21 +155,26 @@ function singleCreation(db: Database) {
       if (existing) return { link: { ...existing, reused: true } }
       if (!isGenerated && isInUse(command.item.code)) return 'code_in_use'
 
-      const properties = patchProperties(NO_PROPERTIES, command.patch)
+      const domain = findDomain(command)
+      if (domain === undefined) return 'bad_domain'
+      const patch = { ...command.patch, domain: domain?.host ?? null }
+      const properties = patchProperties(NO_PROPERTIES, patch)
       const problem = findProblem(properties)
       if (problem) return problem
-      const planned = aliases.plan(NO_LINK, command.aliases)
+      const planned = aliases.plan({ id: NO_LINK, accountId }, command.aliases)
       if (typeof planned === 'string' || 'taken' in planned) return planned
       const item = withFreeCode(command, planned.added)
-      if (!item) return { taken: planned.added.find(hasCodeOf(command.item)) ?? '' }
+      if (!item) {
+        const name = planned.added.find(hasCodeOf(command.item)) ?? ''
+        return { taken: parseName(name).path }
+      }
 
       const urlBytes = bytesOf(item.url) + bytesOfProperties(properties) + planned.bytes
       const added = { links: 1, urlBytes }
       const exceeded = accounts.exceededBy(accountId, added, quota)
       if (exceeded) return exceeded
-      const link = isGenerated
-        ? insertGenerated(item, accountId, createdAt)
-        : insert(item, accountId, createdAt)
+      const about = { accountId, createdAt, domain }
+      const link = isGenerated ? insertGenerated(item, about) : insert(item, about)
       if (!link) return 'code_in_use'
       setProperties(link.id, properties)
       const changed = aliases.apply({ ...planned, linkId: link.id })
@@ -170,8 +189,8 @@ const NO_LINK = 0
 
 const hasCodeOf =
   ({ code }: Pick<NewLink, 'code'>) =>
-  (path: string): boolean =>
-    toCode(path) === code
+  (name: AliasName): boolean =>
+    toCode(parseName(name).path) === code
 
 /**
  * The link to insert: its aliases would close a code of their form. Undefined if that is the code
@@ -179,10 +198,10 @@ const hasCodeOf =
  */
 function withFreeCode(
   { item, isGenerated }: Pick<CreateLink, 'item' | 'isGenerated'>,
-  paths: readonly string[],
+  names: readonly AliasName[],
 ): NewLink | undefined {
   let free = item
-  while (paths.some(hasCodeOf(free))) {
+  while (names.some(hasCodeOf(free))) {
     if (!isGenerated) return undefined
     free = { ...free, code: nextCode(free.code) }
   }
@@ -321,13 +340,19 @@ function nextCode(code: Code): Code {
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
 
+/** What new links of one command have in common. */
+interface NewLinkOf extends Pick<Link, 'accountId' | 'createdAt'> {
+  /** Null for the primary domain. */
+  domain: DomainRef | null
+}
+
 /** Inserts links. Replaces a generated code that is in use (about one link in a million). */
 export function generatedInserter(db: Database) {
   const insert = linkInserter(db)
-  return (item: NewLink, accountId: AccountId, createdAt: number): Link => {
+  return (item: NewLink, about: NewLinkOf): Link => {
     let candidate = item
     for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
-      const link = insert(candidate, accountId, createdAt)
+      const link = insert(candidate, about)
       if (link) return link
       candidate = { ...candidate, code: nextCode(candidate.code) }
     }
@@ -340,14 +365,16 @@ function linkInserter(db: Database) {
   const isClosed = closedCodes(db)
   // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
-    `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
+    `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash, domain_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
   )
-  return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
+  return (item: NewLink, { accountId, createdAt, domain }: NewLinkOf): Link | undefined => {
     const { code, url, urlKey, passcodeHash } = item
     if (isClosed(code)) return undefined
-    const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash)
+    const domainId = domain?.id ?? null
+    const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash, domainId)
     if (done.changes === 0) return undefined
-    return { id: Number(done.lastInsertRowid), code, accountId, url, createdAt, alias: null }
+    const id = Number(done.lastInsertRowid)
+    return { id, code, accountId, url, createdAt, domain: domain?.host ?? null, alias: null }
   }
 }

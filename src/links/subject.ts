@@ -62,6 +62,7 @@ export const links = subject({
       effect(effects, patched) {
         if (typeof patched === 'string' || 'taken' in patched) return
         effects.linksChanged(patched.codes)
+        effects.addressesChanged(patched.addressed)
         if (patched.aliases) effects.aliasesChanged(patched.aliases)
       },
     }),

@@ -88,7 +88,11 @@ const committed = [
   },
   {
     name: 'other aliases, one of them in any case',
-    result: { codes: ['SPRING'], aliases: { changed: ['old-path', 'Spring'], isAnyCase: true } },
+    result: {
+      codes: ['SPRING'],
+      addressed: [],
+      aliases: { changed: ['old-path', 'Spring'], isAnyCase: true },
+    },
     run: (links: LinkWriter) =>
       links.patchLinks({ ids: [1], patch: {}, aliases: { set: ['Spring'] }, quota, author }),
     effects: [
@@ -123,7 +127,7 @@ const committed = [
   },
   {
     name: 'a change of properties',
-    result: { codes: ['SPRING', 'SUMMER'] },
+    result: { codes: ['SPRING', 'SUMMER'], addressed: [] },
     run: (links: LinkWriter) =>
       links.patchLinks({ ids: [1, 2], patch: { paused: true }, quota, author }),
     effects: ['change SPRING', 'drop hits of SPRING', 'change SUMMER', 'drop hits of SUMMER'],
@@ -178,12 +182,14 @@ test.each(refused)('nothing follows $name', async ({ result, error }) => {
 test('caches follow the aliases that another host of a cluster has set', () => {
   const { after, effects } = setUp(() => ({
     codes: ['SPRING'],
+    addressed: ['SPRING'],
     aliases: { changed: ['old-path'], isAnyCase: false },
   }))
   after('links.patch')
   expect(effects).toEqual([
     'change SPRING',
     'drop hits of SPRING',
+    'remove SPRING',
     'add old-path',
     'change old-path',
   ])

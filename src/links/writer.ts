@@ -2,15 +2,17 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import type { Effects } from '../db/effects.ts'
 import type { WriteCalls } from '../db/subject.ts'
+import { BAD_DOMAIN } from '../domains/host.ts'
 import { AppError } from '../errors.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
+import { BAD_ALIASES, BAD_DISPLAY_ALIAS } from './alias-schema.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import type { Addressed, Author, CreatedLink, CreateLinks, Link } from './link.ts'
 import type { PatchLinks, PatchRefusal } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
-import { BAD_ALIASES, BAD_DISPLAY_ALIAS, BAD_TAGS, BAD_TIMES } from './schema.ts'
+import { BAD_TAGS, BAD_TIMES } from './schema.ts'
 import type { ChangeUrl, CreateLink, Creation, ScheduleDeletion } from './store.ts'
 import type { links } from './subject.ts'
 
@@ -99,6 +101,7 @@ const PROBLEMS = {
   too_many_tags: BAD_TAGS,
   too_many_aliases: BAD_ALIASES,
   not_an_alias: BAD_DISPLAY_ALIAS,
+  bad_domain: BAD_DOMAIN,
 }
 
 /** Throws the error of a refused change of properties or aliases. */
@@ -118,7 +121,7 @@ function requirePatched<Result extends object>(
 export interface CodeImages {
   /** The link is new: its image will be requested. */
   prepare(link: Addressed): void
-  /** The code has no link any more. */
+  /** The code has no link any more, or its image another content. */
   remove(code: Code): void
 }
 
@@ -138,7 +141,7 @@ export class LinkEffects implements Effects {
     this.#options = options
   }
 
-  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
+  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'domain' | 'reused'>[]): void {
     const { codes, images, indexer } = this.#options
     for (const link of links) {
       const { code, reused } = link
@@ -191,6 +194,11 @@ export class LinkEffects implements Effects {
       versions.change(path)
     }
     if (isAnyCase) versions.changeAll()
+  }
+
+  /** The next request stores the new image. */
+  addressesChanged(codes: readonly Code[]): void {
+    for (const code of codes) this.#options.images.remove(code)
   }
 
   linksDeleted(codes: readonly Code[]): void {

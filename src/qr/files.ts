@@ -30,15 +30,20 @@ export function retireImages(dir: string): void {
 }
 
 const RETIRED = '.retired-'
+const OF_DOMAIN = 'domain-'
 
 /**
- * Stored images, `<code>.png` in one folder. A file under its final name is always whole: it is
- * written as `.unfinished`, flushed to the disk and renamed. All operations except `open` are
+ * Stored images, `<code>.png` in one folder; those of links on another domain than the primary one
+ * in a folder of it, so that no image survives a change of the domain, not even where a change is
+ * applied while no service runs. A file under its final name is always whole: it is written as
+ * `.unfinished`, flushed to the disk and renamed. All operations except `open` are
  * synchronous. Only one object at a time may write to a folder.
  */
 export class QrFiles {
   readonly #dir: string
   readonly #unfinished: string
+  /** The folders of domains that exist. Undefined: not read yet. */
+  #domainFolders: Set<string> | undefined
 
   constructor(dir: string) {
     this.#dir = dir
@@ -60,21 +65,30 @@ export class QrFiles {
     }
   }
 
-  /** Path of a code's image, stored or not. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
-  path(code: string): string {
+  /**
+   * Path of a code's image, stored or not. `domain`: the host of the link, null for the primary
+   * one. Throws if `code` is not 6 to 20 of A–Z and 0–9.
+   */
+  path(code: string, domain: string | null = null): string {
     // The code comes from a URL, and must not add anything else to a path.
     assert(/^[A-Z0-9]{6,20}$/.test(code), 'the name of a QR file is a code')
-    return join(this.#dir, `${code}.png`)
+    if (domain === null) return join(this.#dir, `${code}.png`)
+    assert(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain), 'a domain is a host name')
+    return join(this.#dir, `${OF_DOMAIN}${domain}`, `${code}.png`)
   }
 
   /**
    * Stores the image of a code, and replaces an earlier one. Changes nothing if the disk refuses.
    */
-  write(code: string, bytes: Uint8Array): void {
-    const path = this.path(code)
+  write(code: string, bytes: Uint8Array, domain: string | null = null): void {
+    const path = this.path(code, domain)
     try {
       // An operator may have removed the folder, to have the images rendered again.
       createFolder(this.#dir)
+      if (domain !== null) {
+        createFolder(dirname(path))
+        this.#foldersOfDomains().add(basename(dirname(path)))
+      }
       writePublic(this.#unfinished, bytes)
       renameSync(this.#unfinished, path)
     } catch (error) {
@@ -83,9 +97,21 @@ export class QrFiles {
     }
   }
 
-  /** Removes the image of a code, if it exists. */
+  /** Removes the images of a code, if they exist. */
   remove(code: string): void {
-    rmSync(this.path(code), { force: true })
+    const path = this.path(code)
+    rmSync(path, { force: true })
+    for (const folder of this.#foldersOfDomains()) {
+      rmSync(join(this.#dir, folder, basename(path)), { force: true })
+    }
+  }
+
+  #foldersOfDomains(): Set<string> {
+    if (this.#domainFolders) return this.#domainFolders
+    const all = existsSync(this.#dir) ? readdirSync(this.#dir, { withFileTypes: true }) : []
+    const found = all.filter((one) => one.isDirectory() && one.name.startsWith(OF_DOMAIN))
+    this.#domainFolders = new Set(found.map(({ name }) => name))
+    return this.#domainFolders
   }
 
   #removeUnfinished(): void {

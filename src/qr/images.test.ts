@@ -14,8 +14,10 @@ import { type RenderCommand, type Rendered, type Renderer, renderer } from './re
 
 const ACCOUNT = 7
 const CODES = ['SPRING26', 'SUMMER26', 'AUTUMN26'] as Code[]
-const LINKS = CODES.map((code) => ({ code }))
+const LINKS = CODES.map((code) => ({ code, domain: null }))
 const white = { width: 8, height: 8, data: new Uint8Array(256).fill(255) }
+
+const domains = { primary: { host: 'hop.test' }, findByHost: () => undefined }
 
 /** Images over a renderer in the same thread. `render`: in place of the real one. */
 function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
@@ -26,7 +28,11 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
     renderer: inProcess<Renderer>(functions),
     startChecks: async () => inProcess(readabilityChecks),
     dir: '/nowhere',
-    addresses: new PublicUrls({ baseUrl: 'http://hop.test', cdnUrl: 'http://hop.test/cdn' }),
+    addresses: new PublicUrls({
+      baseUrl: 'http://hop.test',
+      cdnUrl: 'http://hop.test/cdn',
+      domains,
+    }),
     data: {
       links: {
         findByCode: (code) => ({
@@ -35,6 +41,7 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
           accountId: ACCOUNT,
           url: null,
           createdAt: 0,
+          domain: null,
           alias: null,
         }),
       },
@@ -75,7 +82,7 @@ test('images of two clients with a logo are rendered in turn, and none is refuse
   })
   const request = async (client: string, name: string, logo = '1') => {
     const options = parseQrOptions({ logo, size: '2048', caption: name })
-    await it.images.render({ code: CODES[0] as Code }, options, client)
+    await it.images.render({ code: CODES[0] as Code, domain: null }, options, client)
     done.push(name)
   }
   await Promise.all([
@@ -97,7 +104,12 @@ test('the batches of two accounts are rendered in turn', async () => {
   })
   const many = async (codes: Code[], account: number) => {
     for (const code of codes) {
-      await it.images.renderOne({ code }, parseQrOptions({}), account, `http://hop.test/${code}`)
+      await it.images.renderOne(
+        { code, domain: null },
+        parseQrOptions({}),
+        account,
+        `http://hop.test/${code}`,
+      )
     }
   }
   const [spring, summer, autumn] = CODES as [Code, Code, Code]
@@ -110,7 +122,11 @@ test('the batches of two accounts are rendered in turn', async () => {
 test('a check needs no answer of the thread that renders', async () => {
   const { promise } = Promise.withResolvers<Rendered>()
   using it = imagesOf(() => promise)
-  void it.images.render({ code: CODES[0] as Code }, parseQrOptions({ logo: '1' }), 'a')
+  void it.images.render(
+    { code: CODES[0] as Code, domain: null },
+    parseQrOptions({ logo: '1' }),
+    'a',
+  )
   expect(await it.images.checkLogo(writePng(white), { accountId: ACCOUNT })).toHaveProperty('png')
   expect(await it.images.isReadable({ options: parseQrOptions({}) }, { accountId: ACCOUNT })).toBe(
     true,

@@ -28,7 +28,7 @@ const PAUSE_MS = 100
 /** Slow images, or checks, that wait. */
 const QUEUE_MAX = 512
 
-const LONGEST = { code: 'QWERTYUIOP0123456789' as Code }
+const LONGEST = { code: 'QWERTYUIOP0123456789' as Code, domain: null }
 
 type CheckThread = Pick<Thread<ReadabilityChecks>, 'call' | 'close'>
 
@@ -55,6 +55,8 @@ type BatchCall<Result> = (
   renderer: QrImagesOptions['renderer'],
   call: { background: true },
 ) => Promise<Result>
+
+const addressed = ({ code, domain }: Addressed): Addressed => ({ code, domain })
 
 const newQueue = () =>
   new FairQueue({
@@ -101,9 +103,9 @@ export class QrImages implements CodeImages {
     })
   }
 
-  /** The stored image of a code; undefined if there is none. */
-  async findByCode(code: Code): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const bytes = await Bun.file(this.#files.path(code))
+  /** The stored image of a link; undefined if there is none. */
+  async find({ code, domain }: Addressed): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const bytes = await Bun.file(this.#files.path(code, domain))
       .bytes()
       .catch(() => undefined)
     return bytes?.length ? bytes : undefined
@@ -234,7 +236,7 @@ export class QrImages implements CodeImages {
 
   /** The argument of `store` and `storeAll` for a link. */
   #imageOf(link: Addressed) {
-    return { code: link.code, text: this.#options.addresses.short(link) }
+    return { ...addressed(link), text: this.#options.addresses.short(link) }
   }
 
   #command(link: Addressed, options: QrOptions, given?: string): RenderCommand {

@@ -18,6 +18,8 @@ export interface RendererSettings {
 
 interface StoredImage {
   code: string
+  /** The host of the link; null for the primary domain. */
+  domain: string | null
   /** The short URL. */
   text: string
 }
@@ -62,10 +64,10 @@ export function renderer({ dir }: RendererSettings) {
   files.open().catch(() => {})
 
   /** Returns the image even if the disk refuses: it can still be served. */
-  function store({ code, text }: StoredImage): Uint8Array<ArrayBuffer> {
+  function store({ code, domain, text }: StoredImage): Uint8Array<ArrayBuffer> {
     const image = renderQr(text, STORED)
     try {
-      files.write(code, image)
+      files.write(code, image, domain)
     } catch {
       // Rendered again on demand.
     }

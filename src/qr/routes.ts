@@ -2,14 +2,14 @@ import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { type Client, clientNetwork } from '../hot/client-address.ts'
-import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
+import { NO_LINK, PRIMARY_ID } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { DestinationReads } from '../links/destination.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
-import type { PublicUrls } from '../links/link.ts'
+import type { Addressed, PublicUrls } from '../links/link.ts'
 import { getLink, type LinkReads } from '../links/read.ts'
 import type { QrImages } from './images.ts'
 import { parseQrOptions, QrQuery } from './options.ts'
@@ -48,9 +48,9 @@ export const qrApiRoutes = (deps: QrDeps) =>
       '/qr/:code',
       async ({ params, query, request, set }) => {
         const options = parseQrOptions(query)
-        const code = getCode(deps, params.code)
+        const link = getAddressed(deps, params.code)
         const client = clientNetwork(clientOf(deps.address, request))
-        const image = await deps.images.render({ code }, options, client)
+        const image = await deps.images.render(link, options, client)
         set.headers['cache-control'] = options.logo ? LOGO_CACHING : IMAGE_CACHING
         set.headers['content-type'] = TYPES[options.format]
         return new Response(image)
@@ -93,7 +93,7 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
     .get(
       '/qr/:code',
       ({ params, set }) => {
-        set.headers.location = deps.addresses.qrStorage({ code: getCode(deps, params.code) })
+        set.headers.location = deps.addresses.qrStorage(getAddressed(deps, params.code))
         set.headers['cache-control'] = 'public, max-age=31536000, immutable'
         return new Response(null, { status: 302 })
       },
@@ -134,11 +134,11 @@ export const qrFileRoutes = (deps: QrDeps) =>
       throw new AppError('path_not_found')
     }
     const name = file.slice(0, -'.png'.length)
-    let image = await deps.images.findByCode(getFileCode(deps, name, caller))
+    let image = await deps.images.find(getStored(deps, name, caller))
     if (!image) {
       spendRead(deps, caller)
       // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
-      image = await deps.images.create({ code: getCode(deps, name) })
+      image = await deps.images.create(getAddressed(deps, name))
     }
     set.headers['cache-control'] = IMAGE_CACHING
     set.headers['content-type'] = TYPES.png
@@ -150,12 +150,13 @@ interface FileCaller {
   set: ResponseState
 }
 
-/** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
-function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
-  const { destinations, codes } = deps
+/** The link of a code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
+function getStored(deps: QrDeps, text: string, caller: FileCaller): Addressed {
+  const { codes } = deps
   const code = toCode(text)
   if (code !== undefined && codes.mayExist(code)) {
-    if (exists(destinations.findByCode(code))) return code
+    const found = findAddressed(deps, code)
+    if (found) return found
     codes.prepare()
   }
   spendRead(deps, caller)
@@ -169,15 +170,19 @@ function spendRead({ limiter }: QrDeps, { client, set }: FileCaller): void {
 }
 
 /** A disabled code of a deleted link has a destination but no link. */
-const exists = (destination: Destination | null | undefined): boolean =>
-  destination != null && destination.id !== NO_LINK
+function findAddressed({ destinations, reads }: QrDeps, code: Code): Addressed | undefined {
+  const destination = destinations.findByCode(code)
+  if (!destination || destination.id === NO_LINK) return undefined
+  if (destination.domainId === PRIMARY_ID) return { code, domain: null }
+  return reads.findByCode(code)
+}
 
-/** An existing code. Throws `code_not_found`. */
-function getCode({ destinations }: QrDeps, text: string): Code {
+/** The link of an existing code. Throws `code_not_found`. */
+function getAddressed(deps: QrDeps, text: string): Addressed {
   const code = toCode(text)
-  if (!code || !exists(destinations.findByCode(code)))
-    throw new AppError('code_not_found', text.toUpperCase())
-  return code
+  const found = code && findAddressed(deps, code)
+  if (!found) throw new AppError('code_not_found', text.toUpperCase())
+  return found
 }
 
 function qrImage(deps: QrDeps, text: string): QrImageView {

@@ -4,7 +4,7 @@ import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, type LinkOwner, Outgoing } from './control-link.ts'
-import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
+import { BAD_TARGET, bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
 import { type Answer, toText } from './responses.ts'
 
@@ -14,7 +14,7 @@ const REQUESTS_PER_TICK_MAX = 64
 /** Responses are sent together up to this length: the most that waits for a slow reader. */
 const RESPONSES_LENGTH = 32 * 1024
 
-/** Bytes of long responses after which a garbage collection is worth its time, about 5 ms. */
+/** Bytes of long responses after which a garbage collection is worth its time, 5 ms. */
 const GARBAGE_BYTES = 32 * 1024 * 1024
 
 /** The most that is read of a request that waits: most requests arrive completely. */
@@ -34,6 +34,8 @@ export interface ConnectionContext extends LinkContext {
   /** Undefined: the control thread answers. */
   follow(request: PlainRequest, peer: Peer): Answer | undefined
   limits: ConnectionLimits<Connection>
+  /** See `withPathTarget`. */
+  withPathTarget(bytes: Buffer): Buffer | undefined
   address: Pick<ClientAddress, 'parsePeer'>
   /** Bytes of long responses since the last garbage collection. */
   garbageBytes: number
@@ -293,8 +295,14 @@ export class Connection implements LimitedConnection, LinkOwner {
     }
   }
 
-  /** `bytes` begin with a request for the control thread. */
-  #forward(bytes: Buffer): void {
+  /** `received` begins with a request for the control thread. */
+  #forward(received: Buffer): void {
+    const bytes = this.#context.withPathTarget(received)
+    if (bytes === undefined) {
+      this.#out.send(BAD_TARGET)
+      this.end()
+      return
+    }
     const end = bytes.indexOf('\r\n\r\n') + 4
     const framed = end < 4 ? undefined : bodyLengthOf(bytes.toString('latin1', 0, end))
     const bodyLeft = (framed?.bodyLength ?? 0) - (bytes.length - end)

@@ -1,5 +1,6 @@
 import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
+import type { DomainMap, RequestDomain } from '../domains/map.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { VisitRecorder } from '../hot/visit-ring.ts'
@@ -17,6 +18,7 @@ import {
   type AliasedLink,
   type FollowRequest,
   follower,
+  isForeign,
   type PasswordAttempt,
   type ProtectedLink,
   stateOf,
@@ -36,6 +38,7 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   countryHeader: string | undefined
   log: Log
   counters: Pick<RedirectCounters, 'add'>
+  domains: DomainMap
 }
 
 /** Requests for short links on the control thread. */
@@ -43,7 +46,7 @@ export interface ControlFollower {
   /** Throws AppError for a POST whose body is no form. */
   answer(text: string, request: Request): Promise<Answer>
   /** Whether the path is that of a link with a password, so that a form may be sent to it. */
-  isProtected(text: string): boolean
+  isProtected(text: string, request: Request): boolean
 }
 
 /**
@@ -51,33 +54,19 @@ export interface ControlFollower {
  * with `max_hits` or a password, in an unusual form, and during a failure of the database.
  */
 export function controlFollower(deps: ControlDeps): ControlFollower {
-  const { destinations, aliases, limiter, address, counters } = deps
+  const { limiter, address, counters, domains } = deps
   const { clock, countryFile, countryHeader } = deps
   const countries = countryFile === undefined ? undefined : new LazyCountries(countryFile)
   const chooser = new DestinationChooser({ clock, countries, countryHeader })
   const answers = new Answers(deps)
-  const findAlias = (path: string): AliasedLink | null => {
-    const alias = aliases.findByPath(path)
-    const link = alias && destinations.findByCode(alias.code)
-    return link ? { code: alias.code, link } : null
-  }
-  const findByCode = (code: Code) => destinations.findByCode(code) ?? null
+  const { findByCode, findAlias, findLink, pathIn } = linkFinder(deps)
   const gate = new PasswordGate(deps)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
   const follow = follower({ ...deps, findByCode, findAlias, holdsBack, isUnlocked, chooser })
-  const findLink = (path: string) => {
-    const code = toCode(path)
-    return (code && findByCode(code)) ?? findAlias(path)?.link
-  }
-  /** The path, or the part of it that is a link. */
-  const pathIn = (text: string): string => {
-    const part = withoutSigns(text)
-    return part !== text && !findLink(text) && findLink(part) ? part : text
-  }
   const readRules = rulesReader()
-  const rulesOf = (path: string) => {
-    const link = findLink(path)
+  const rulesOf = (path: string, domain: RequestDomain) => {
+    const link = findLink(path, domain)
     const rules = link?.rules ? readRules(link.rules) : undefined
     return link && rules?.password
       ? { rules, link: { id: link.id, hash: rules.password } }
@@ -85,12 +74,11 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   }
   /** The result for the password of a request, unless the request needs none. */
   const attemptOf = async (
-    path: string,
+    found: ReturnType<typeof rulesOf>,
     headers: Headers,
     sent: string | undefined,
     client: Client,
   ) => {
-    const found = sent === undefined ? undefined : rulesOf(path)
     if (!found || sent === undefined || stateOf(found.rules, clock(), 0) !== 'active')
       return undefined
     return gate.isUnlocked(headers, found.link) ? undefined : gate.verify(found.link, sent, client)
@@ -106,8 +94,10 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     try {
       const key = headers.get('x-api-key')
       account = key === null ? undefined : findAccount(deps, key)
-      const path = pathIn(text)
-      const attempt = await attemptOf(path, headers, sent, client)
+      const domain = domains.ofRequest(request)
+      const path = pathIn(text, domain)
+      const found = sent === undefined ? undefined : rulesOf(path, domain)
+      const attempt = await attemptOf(found, headers, sent, client)
       const about = {
         text: path,
         asked: text,
@@ -131,7 +121,33 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       return answer
     }
   }
-  return { answer, isProtected: (text) => rulesOf(pathIn(text)) !== undefined }
+  const isProtected = (text: string, request: Request): boolean => {
+    const domain = domains.ofRequest(request)
+    return rulesOf(pathIn(text, domain), domain) !== undefined
+  }
+  return { answer, isProtected }
+}
+
+function linkFinder({ destinations, aliases }: Pick<ControlDeps, 'destinations' | 'aliases'>) {
+  const findAlias = (path: string, domain: RequestDomain): AliasedLink | null => {
+    const alias = aliases.findByPath(path, domain)
+    const link = alias && destinations.findByCode(alias.code)
+    return link ? { code: alias.code, link } : null
+  }
+  const findByCode = (code: Code) => destinations.findByCode(code) ?? null
+  const findLink = (path: string, domain: RequestDomain) => {
+    const code = toCode(path)
+    const direct = code && findByCode(code)
+    if (direct) return isForeign(direct, domain) ? undefined : direct
+    return findAlias(path, domain)?.link
+  }
+  /** The path, or the part of it that is a link. */
+  const pathIn = (text: string, domain: RequestDomain): string => {
+    const part = withoutSigns(text)
+    const isPart = part !== text && !findLink(text, domain) && findLink(part, domain)
+    return isPart ? part : text
+  }
+  return { findByCode, findAlias, findLink, pathIn }
 }
 
 const NO_REFERRER = { 'Referrer-Policy': 'no-referrer' }

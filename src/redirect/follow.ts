@@ -1,4 +1,5 @@
 import type { Account } from '../accounts/store.ts'
+import type { DomainMap, RequestDomain } from '../domains/map.ts'
 import type { Client } from '../hot/client-address.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
@@ -23,7 +24,8 @@ interface FollowDeps extends ResponseDeps {
   /** Null if no link has the code; undefined if only the control thread can tell. */
   findByCode(code: Code): Destination | null | undefined
   /** Called if no link has the path as its code. Null and undefined as above. */
-  findAlias(path: string): AliasedLink | null | undefined
+  findAlias(path: string, domain: RequestDomain): AliasedLink | null | undefined
+  domains: Pick<DomainMap, 'isEmpty' | 'primary' | 'ofHost'>
   /** Only on the control thread: see `HitLimits`. */
   hitLimits?: HitLimits
   /** Only on the control thread: which requests do not follow links with `max_hits`. */
@@ -86,16 +88,19 @@ const NO_RULES: LinkRules = {}
  */
 export function follower(deps: FollowDeps): Follow {
   const { findByCode, findAlias, hitLimits, holdsBack, journal, visits, limiter, clock } = deps
-  const { chooser, counters, isUnlocked } = deps
+  const { chooser, counters, domains, isUnlocked } = deps
   const answers = new Answers(deps)
   const readRules = rulesReader()
 
   return (request, client, account) => {
+    const domain = domains.isEmpty ? domains.primary : domains.ofHost(request.get('host') ?? '')
+    if (domain === undefined) return undefined
     const named = toCode(request.text)
     const direct = named === undefined ? null : findByCode(named)
-    const alias = direct === null ? findAlias(request.text) : null
+    const alias = direct === null ? findAlias(request.text, domain) : null
     const code = alias ? alias.code : named
-    const link = alias ? alias.link : direct
+    const own = direct && isForeign(direct, domain) ? null : direct
+    const link = alias ? alias.link : own
     const isUncertain = link === undefined || alias === undefined || code === undefined
     if (!hitLimits && isUncertain) return undefined
     const rules = link?.rules ? readRules(link.rules) : NO_RULES
@@ -118,7 +123,9 @@ export function follower(deps: FollowDeps): Follow {
       const asked = request.asked ?? request.text
       const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
       const reason = state === 'off' && !isDisabled ? offReason(rules) : undefined
-      return answers.refuse(refusal, asked.toUpperCase(), { budget, headers: request, reason })
+      const { notFoundUrl } = domain
+      const refused = { budget, headers: request, reason, notFoundUrl }
+      return answers.refuse(refusal, asked.toUpperCase(), refused)
     }
     if (state === 'expired') {
       counters.add('expired')
@@ -157,6 +164,10 @@ function offReason({ paused, delete_at }: LinkRules): OffReason {
   if (delete_at !== undefined) return 'link_removed'
   return paused ? 'link_paused' : 'link_not_started'
 }
+
+/** HOT PATH. Whether the domain does not answer the code of the link. */
+export const isForeign = (link: Destination, { id, codes }: RequestDomain): boolean =>
+  codes === 'own' && link.domainId !== id
 
 type LinkState = 'active' | 'off' | 'expired'
 

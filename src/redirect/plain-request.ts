@@ -79,6 +79,34 @@ function lineOf(name: string): RegExp {
   return pattern
 }
 
+/** The response to a request without such a target. */
+export const BAD_TARGET =
+  'HTTP/1.1 400 Bad Request\r\nCache-Control: no-store\r\nConnection: close\r\n' +
+  'Content-Length: 0\r\n\r\n'
+
+const ABSOLUTE = /^([A-Z]+) https?:\/\/([^/?#@\s]+)(\/[^\s?#]*)?(\?[^\s]*)? HTTP\/1\.([01])\r\n/i
+/** A path, or `*` of OPTIONS, as the target; or no target yet. */
+const PATH_TARGET = /^\S+ [/*]|^\S*$/
+/** The longest method that Bun's server knows, and the first character of the target. */
+const TARGET_START = 32
+
+/**
+ * Bytes with a path as the target of their first request. The host of an absolute target replaces
+ * that of `Host`, as RFC 9112, section 3.2.2, demands; Bun's server would use `Host`. Undefined for
+ * any other target, and for an absolute one in an incomplete head.
+ */
+export function withPathTarget(bytes: Buffer): Buffer | undefined {
+  if (PATH_TARGET.test(bytes.toString('latin1', 0, TARGET_START))) return bytes
+  const end = bytes.indexOf('\r\n\r\n') + 4
+  const head = bytes.toString('latin1', 0, end)
+  const match = end < 4 ? null : ABSOLUTE.exec(head)
+  if (match === null) return undefined
+  const [line, method, host, path = '/', query = '', version] = match
+  const headers = head.slice(line.length).replace(/^host:[^\r\n]*\r\n/gim, '')
+  const start = `${method} ${path}${query} HTTP/1.${version}\r\nHost: ${host}\r\n`
+  return Buffer.concat([Buffer.from(start + headers, 'latin1'), bytes.subarray(end)])
+}
+
 /** Any request that is as plain, apart from its method, path and headers. */
 const FRAMED = new RegExp(String.raw`^([A-Z]+) /[!-~]* HTTP/1\.1\r\n${HEADERS}`)
 const UNFRAMED = unusual('transfer-encoding|expect|upgrade', 'keep-alive')

@@ -13,8 +13,6 @@ import {
 } from './visitor-page.ts'
 
 export interface ResponseDeps {
-  /** Where a browser that opens an unknown code is redirected. */
-  notFoundUrl: string | undefined
   brand: Brand
   /** Every response of a service that is stopping has `Connection: close`. */
   health: { readonly isStopping: boolean }
@@ -58,6 +56,8 @@ interface Refused {
   headers: RequestHeaders
   /** Only for the page of a browser. */
   reason?: OffReason | undefined
+  /** Where a browser that opens an unknown code is redirected. */
+  notFoundUrl?: string | undefined
 }
 
 /** Creates the responses to requests for short links, for all threads. */
@@ -83,9 +83,10 @@ export class Answers {
    * A refusal is a value here: an Error with its stack would cost more than the response. A browser
    * that navigates gets a page, all other clients get JSON.
    */
-  refuse(code: Refusal, detail: string, { budget, headers, reason }: Refused): Answer {
+  refuse(code: Refusal, detail: string, refused: Refused): Answer {
+    const { budget } = refused
     const { status, message } = REFUSALS[code]
-    const answer = this.#page(code, headers, reason) ?? json(status, { error: message(detail) })
+    const answer = this.#page(code, refused) ?? json(status, { error: message(detail) })
     answer.headers.Vary = VARY
     if (code === 'rate_limited') answer.headers['Retry-After'] = detail
     this.#describe(answer.headers, budget)
@@ -138,9 +139,8 @@ export class Answers {
     return { answer, requestId }
   }
 
-  #page(code: Refusal, headers: RequestHeaders, reason?: OffReason): Answer | undefined {
+  #page(code: Refusal, { headers, reason, notFoundUrl }: Refused): Answer | undefined {
     if (!isNavigation(headers)) return undefined
-    const { notFoundUrl } = this.#deps
     const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
     if (isRedirected) return redirectNavigation(notFoundUrl)
     return this.#pages.refusal(code, headers, reason)

@@ -2,6 +2,7 @@ import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
 import { StoredHosts } from '../blocklist/stored-hosts.ts'
 import { openReadonly } from '../db/open.ts'
+import { DomainMap, type RequestDomain } from '../domains/map.ts'
 import { ClientAddress } from '../hot/client-address.ts'
 import { CodeVersions, KEY_LENGTH_MAX } from '../hot/code-versions.ts'
 import type { Destination } from '../hot/destination-cache.ts'
@@ -22,6 +23,7 @@ import { type Connection, type ConnectionContext, listenForClients } from './con
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
+import { withPathTarget } from './plain-request.ts'
 import { type Answer, internalError } from './responses.ts'
 import type { Brand } from './visitor-page.ts'
 
@@ -45,6 +47,8 @@ export interface CommonSettings {
   databaseFile: string
   cacheMax: number
   trustedProxies: readonly string[]
+  baseUrl: string
+  rootUrl: string | undefined
   notFoundUrl: string | undefined
   countryHeader: string | undefined
   hasCountryFile: boolean
@@ -97,6 +101,7 @@ export class RedirectThread {
   readonly #clocks: Clocks
   readonly #counters: RedirectCounters
   readonly #versions: CodeVersions
+  readonly #domains: DomainMap
   #blocked: BlockedHosts
   #codes: CodeFilter | undefined
   /** Notes of this second, by kind. */
@@ -109,6 +114,7 @@ export class RedirectThread {
     this.#clocks = clocksIn(settings.time)
     this.#counters = new RedirectCounters(settings.counters)
     this.#versions = new CodeVersions(settings.versions)
+    this.#domains = new DomainMap(this.#db, this.#versions, settings)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
     const limits = new ConnectionLimits<Connection>(settings.connectionLimits, (limit) => {
@@ -117,6 +123,7 @@ export class RedirectThread {
     })
     this.#connections = {
       follow: this.#follower(),
+      withPathTarget: (bytes) => (this.#domains.isEmpty ? bytes : withPathTarget(bytes)),
       limits,
       address: this.#address,
       fail: (exception) => this.#fail(exception),
@@ -183,7 +190,7 @@ export class RedirectThread {
   }
 
   #follower(): ConnectionContext['follow'] {
-    const { notFoundUrl, brand, limiter, journal, visits, thread } = this.#settings
+    const { brand, limiter, journal, visits, thread } = this.#settings
     const { countryHeader, hasCountryFile } = this.#settings
     const counters = this.#counters
     const follow = follower({
@@ -199,7 +206,7 @@ export class RedirectThread {
         isFileElsewhere: hasCountryFile,
       }),
       counters,
-      notFoundUrl,
+      domains: this.#domains,
       brand,
       health: this.#health,
     })
@@ -245,14 +252,14 @@ export class RedirectThread {
       const link = findByCode(alias.code)
       return link && link.id === alias.linkId ? { code: alias.code, link } : link && null
     }
-    const findAlias = (path: string): AliasedLink | null | undefined => {
+    const findAlias = (path: string, domain: RequestDomain): AliasedLink | null | undefined => {
       if (path.length > KEY_LENGTH_MAX) return null
-      const alias = cache.findAliasInMemory(path)
+      const alias = cache.findAliasInMemory(path, domain)
       const found = alias && resolve(alias)
       if (found) return found
       // One in any case may be that of another link by now.
       if (this.#codes?.mayHaveAlias(path) === false) return null
-      const stored = lookUp(() => cache.lookUpAlias(path))
+      const stored = lookUp(() => cache.lookUpAlias(path, domain))
       return stored ? resolve(stored) : stored
     }
     return { findByCode, findAlias }
@@ -262,7 +269,7 @@ export class RedirectThread {
     const { hostname: host } = this.#settings
     const ownAddress = new OwnAddress({ host, port: () => this.#listener?.port })
     const stored = new StoredHosts(this.#db, this.#versions)
-    return new BlockedHosts(lists, { ownAddress, stored })
+    return new BlockedHosts(lists, { ownAddress, stored, domains: this.#domains })
   }
 
   #note(note: ThreadNote): void {

@@ -32,7 +32,9 @@ const PLAIN = {
   no_index: false,
   protected: false,
   delete_at: null,
+  domain: null,
   aliases: [],
+  domain_aliases: {},
   display_url: 'http://hop.test/SPRING26',
   display_alias: null,
 }
@@ -83,7 +85,7 @@ const TAGS = 'Invalid tags: must be a list of at most 20'
 const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
 const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, destinations, password, aliases, display_alias.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, destinations, domain, password, aliases, domain_aliases, display_alias.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], 'Invalid properties: must be a JSON object'],

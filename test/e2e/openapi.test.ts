@@ -92,6 +92,8 @@ const SETTABLE = [
   'aliases',
   'destinations',
   'display_alias',
+  'domain',
+  'domain_aliases',
   'expired_url',
   'expires_at',
   'forward_query',

@@ -3,6 +3,7 @@ import { subjects } from '../../src/data.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { inTransaction } from '../../src/db/open.ts'
 import { openSubjects, writeFunctions } from '../../src/db/subject.ts'
+import { DomainMap } from '../../src/domains/map.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { functionOf } from '../../src/lib/thread.ts'
@@ -18,6 +19,11 @@ export function administrationOf(path: string, clock: Clock): Administration & D
   const send = async (name: string, args: unknown) =>
     inTransaction(db, () => functionOf(writeFunctions(subjects, db, { id: '' }), name)(args))
   const data = openSubjects(subjects, { db, callReader: send, callWriter: send, effects: [] })
+  const domains = new DomainMap(
+    db,
+    { all: 0 },
+    { baseUrl: BASE_URL, rootUrl: undefined, notFoundUrl: undefined },
+  )
   return {
     ...folder,
     data,
@@ -27,7 +33,7 @@ export function administrationOf(path: string, clock: Clock): Administration & D
     maintenance: new MaintenanceMode(data.settings, clock),
     reads: data.links,
     aliases: data.aliases,
-    addresses: new PublicUrls({ baseUrl: BASE_URL, cdnUrl: `${BASE_URL}/cdn` }),
+    addresses: new PublicUrls({ baseUrl: BASE_URL, cdnUrl: `${BASE_URL}/cdn`, domains }),
     baseUrl: BASE_URL,
   }
 }

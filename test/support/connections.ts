@@ -45,6 +45,7 @@ export function serve(
     controlPort: control.port,
     peers: control.peers,
     limits,
+    withPathTarget: (bytes) => bytes,
     address: new ClientAddress([]),
     fail: (exception) => {
       failures.push(exception)

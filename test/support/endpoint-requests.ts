@@ -208,6 +208,23 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
       {},
     ],
   ],
+  'GET /api/domains': () => [
+    [
+      200,
+      {
+        items: [
+          {
+            domain: 'sho.rt',
+            root_url: null,
+            not_found_url: null,
+            codes: 'all',
+            is_default: true,
+          },
+        ],
+      },
+      {},
+    ],
+  ],
   'GET /api/links': ({ code }) => [
     [400, 'Invalid limit: must be an integer between 1 and 200', { query: 'limit=0&tag=' }],
     [400, /^Invalid tags: each must have/, { query: 'tag=&state=gone' }],

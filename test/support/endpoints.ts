@@ -52,6 +52,7 @@ export const ENDPOINTS: readonly Endpoint[] = [...WRITES, ...READS]
 
 /** Not in the spec. */
 export const BEYOND_THE_SPEC: readonly Endpoint[] = [
+  read('/api/domains', { needsKey: true }),
   read('/api/links', { needsKey: true }),
   read('/api/links/{code}', { needsKey: true }),
   { ...write('/api/links/{code}'), method: 'PATCH' },

@@ -31,7 +31,9 @@ import { localText, parseLocal } from '../ui/local-time.ts'
 type Name = SettableName
 
 /** Destinations by rule have a form of their own. */
-const FIELDS = SETTABLE_PROPERTIES.filter(({ kind }) => kind !== 'destinations')
+const FIELDS = SETTABLE_PROPERTIES.filter(
+  ({ kind }) => kind !== 'destinations' && kind !== 'domain',
+)
 type Texts = Readonly<Record<Name, string>>
 type Errors = Partial<Record<Name, string>>
 

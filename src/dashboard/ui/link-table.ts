@@ -154,7 +154,7 @@ async function renderRows(
     const { code, properties } = link
     return linkRow({
       link,
-      aliases: (aliases.get(link.id) ?? []).map(({ path }) => path),
+      aliases: (aliases.get(link.id) ?? []).map(({ name }) => name),
       addresses,
       badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),

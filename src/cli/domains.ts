@@ -1,0 +1,167 @@
+import { type Command, Option } from '@commander-js/extra-typings'
+import type { Domain } from '../domains/domains.ts'
+import {
+  addDomain as add,
+  type DomainInput,
+  removeDomain as remove,
+  setDomain as set,
+} from '../domains/operations.ts'
+import { getAccount } from './accounts.ts'
+import { type Administration, printing } from './administration.ts'
+import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
+
+const HOST = ['<HOST>', 'its name, such as go.example', parseText] as const
+const ROOT_URL = [
+  '--root-url <U>',
+  'where visitors of / are redirected, or none',
+  parseText,
+] as const
+const NOT_FOUND_URL = [
+  '--not-found-url <U>',
+  'where browsers that open an unknown path are redirected, or none',
+  parseText,
+] as const
+const codesOption = () =>
+  new Option('--codes <C>', 'which codes it answers: those of its own links, or all').choices([
+    'own',
+    'all',
+  ] as const)
+const FOR = [
+  '--for <WHO>',
+  'who may use it for links: owners, all, or the e-mail address of one account',
+  parseText,
+] as const
+
+export function addDomainCommands(program: Command): void {
+  const domain = program.command('domain').description('domains of short links beside BASE_URL')
+  domain
+    .command('add')
+    .summary('answer short links on another domain')
+    .description(
+      'Answer short links on another domain. Without options, owners of the service may use it, ' +
+        'and it answers the codes of its own links. A former BASE_URL: --codes all',
+    )
+    .argument(...HOST)
+    .option(...ROOT_URL)
+    .option(...NOT_FOUND_URL)
+    .addOption(codesOption())
+    .option(...FOR)
+    .option(...JSON_OBJECT)
+    .action((host, options) => run('addDomain', { host, ...options }))
+  domain
+    .command('set')
+    .description('change a domain; an option that is absent stays')
+    .argument(...HOST)
+    .option(...ROOT_URL)
+    .option(...NOT_FOUND_URL)
+    .addOption(codesOption())
+    .option(...FOR)
+    .option(...JSON_OBJECT)
+    .action((host, options) => run('setDomain', { host, ...options }))
+  domain
+    .command('list')
+    .description('list the domains with their links and aliases')
+    .option(...JSON_LINES)
+    .action((options) => run('listDomains', options))
+  domain
+    .command('remove')
+    .description('answer on a domain no longer')
+    .argument(...HOST)
+    .option('--move-links', 'its links and aliases get the domain of BASE_URL')
+    .option(...JSON_OBJECT)
+    .action((host, options) => run('removeDomain', { host, ...options }))
+}
+
+/** What the commands run. Each function returns what is printed. */
+export const domainCommands = { addDomain, setDomain, listDomains, removeDomain }
+
+const run = printing(domainCommands)
+
+interface DomainOptions {
+  host: string
+  rootUrl?: string | undefined
+  notFoundUrl?: string | undefined
+  codes?: 'own' | 'all' | undefined
+  for?: string | undefined
+  json?: Flag
+}
+
+async function addDomain(deps: Administration, options: DomainOptions): Promise<string> {
+  const { host } = await add(deps, await inputOf(deps, options))
+  return changed(deps, host, { verb: 'is added', json: options.json })
+}
+
+async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {
+  const { host } = await set(deps, await inputOf(deps, options))
+  return changed(deps, host, { verb: 'is changed', json: options.json })
+}
+
+async function inputOf(
+  deps: Administration,
+  { host, rootUrl, notFoundUrl, codes, for: user }: DomainOptions,
+): Promise<DomainInput> {
+  await deps.writer.catchUp()
+  const isGroup = user === undefined || user === 'owners' || user === 'all'
+  return {
+    host,
+    codes,
+    for: isGroup ? user : (await getAccount(deps, user)).id,
+    rootUrl: rootUrl === 'none' ? null : rootUrl,
+    notFoundUrl: notFoundUrl === 'none' ? null : notFoundUrl,
+  }
+}
+
+function changed(
+  deps: Administration,
+  host: string,
+  { verb, json }: { verb: string; json: Flag },
+): string {
+  const domain = deps.data.domains.findByHost(host) as Domain
+  return json ? JSON.stringify(viewOf(deps, domain)) : `${host} ${verb}.\n${lineOf(deps, domain)}`
+}
+
+function listDomains(deps: Administration, { json }: { json?: Flag }): string {
+  const all = deps.data.domains.list()
+  const lines = all.map((one) => (json ? JSON.stringify(viewOf(deps, one)) : lineOf(deps, one)))
+  return lines.join('\n') || (json ? '' : 'No domains beside that of BASE_URL.')
+}
+
+async function removeDomain(
+  deps: Administration,
+  { host: text, moveLinks, json }: { host: string; moveLinks?: Flag; json?: Flag },
+): Promise<string> {
+  await deps.writer.catchUp()
+  const host = await remove(deps, { host: text, movesLinks: moveLinks === true })
+  return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.`
+}
+
+function viewOf({ accounts, data }: Administration, domain: Domain) {
+  const { id, host, rootUrl, notFoundUrl, codes, access, accountId } = domain
+  const { links, aliases } = data.domains.usesOf(id)
+  const user = accountId === null ? access : (accounts.findById(accountId)?.name ?? null)
+  return {
+    domain: host,
+    root_url: rootUrl,
+    not_found_url: notFoundUrl,
+    codes,
+    for: user,
+    links,
+    aliases,
+  }
+}
+
+function lineOf(deps: Administration, domain: Domain): string {
+  const view = viewOf(deps, domain)
+  const pages = [
+    view.root_url && `/ to ${view.root_url}`,
+    view.not_found_url && `unknown paths to ${view.not_found_url}`,
+  ]
+  return [
+    view.domain,
+    `${view.codes} codes`,
+    `for ${view.for ?? 'a deleted account'}`,
+    `${view.links} links`,
+    `${view.aliases} aliases`,
+    ...pages.filter((page) => page !== null),
+  ].join('  ')
+}

@@ -1,0 +1,214 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import { subject, write } from '../db/subject.ts'
+import type { Code } from '../lib/code.ts'
+import { domainUses, MAY_USE } from './use.ts'
+
+/**
+ * Domains beside the primary one, which is the host of `BASE_URL`. A domain is a property of links
+ * and a namespace of aliases. Codes are unique across all domains, and the primary one answers all.
+ */
+
+export const DOMAINS_MAX = 50
+
+export interface DomainFields {
+  /** See `canonicalHost`. */
+  host: string
+  /** Who may use it for links: owners of the service, all accounts, or the one of `accountId`. */
+  access: 'owners' | 'all' | 'account'
+  accountId: AccountId | null
+  /** Which codes it answers: those of its own links, or all. */
+  codes: 'own' | 'all'
+  /** Where visitors of `/` are redirected. */
+  rootUrl: string | null
+  /** Where a browser that opens an unknown path is redirected; null: NOT_FOUND_URL. */
+  notFoundUrl: string | null
+}
+
+export interface Domain extends DomainFields {
+  /** Counts up and is never given out again. */
+  id: number
+  createdAt: number
+}
+
+export interface DomainUses {
+  links: number
+  aliases: number
+}
+
+const COLUMNS = `id, host, account_id AS accountId, access, codes, root_url AS rootUrl,
+  not_found_url AS notFoundUrl, created_at AS createdAt`
+
+/** Reads on any thread. */
+export class DomainReads {
+  readonly #all
+  readonly #usable
+  readonly #uses
+  readonly #conflicts
+  /** The host of new links; null for the primary domain. */
+  readonly defaultOf: (accountId: AccountId) => string | null
+
+  constructor(db: Database) {
+    this.#all = db.prepare<Domain, []>(`SELECT ${COLUMNS} FROM domains ORDER BY host`)
+    this.#usable = db.prepare<Domain, [AccountId]>(
+      `SELECT ${COLUMNS} FROM domains WHERE ${MAY_USE} ORDER BY host`,
+    )
+    this.#uses = db.prepare<DomainUses, [number]>(
+      `SELECT (SELECT count(*) FROM links WHERE domain_id = ?1) AS links,
+         (SELECT count(*) FROM aliases WHERE domain_id = ?1) AS aliases`,
+    )
+    this.#conflicts = db.prepare<{ path: string }, [number]>(
+      `SELECT path FROM aliases AS own WHERE domain_id = ? AND EXISTS (
+         SELECT 1 FROM aliases AS other WHERE other.domain_id = 0 AND (other.path = own.path
+           OR (other.path = lower(own.path) AND other.any_case = 1))) ORDER BY path LIMIT 20`,
+    )
+    const { defaultOf } = domainUses(db)
+    this.defaultOf = (accountId) => defaultOf(accountId)?.host ?? null
+  }
+
+  list(): Domain[] {
+    return this.#all.all()
+  }
+
+  /** Those that an account may use. */
+  listFor(accountId: AccountId): Domain[] {
+    return this.#usable.all(accountId)
+  }
+
+  findByHost(host: string): Domain | undefined {
+    return this.list().find((domain) => domain.host === host)
+  }
+
+  usesOf(id: number): DomainUses {
+    return this.#uses.get(id) ?? { links: 0, aliases: 0 }
+  }
+
+  /** Aliases that the primary domain has too, at most 20. */
+  conflictsOf(id: number): string[] {
+    return this.#conflicts.all(id).map(({ path }) => path)
+  }
+}
+
+export interface MovedLinks {
+  /** The links whose address has changed. */
+  codes: Code[]
+  /** Their aliases that have moved. */
+  paths: string[]
+}
+
+/** Once a write has resolved, redirects on every thread and host follow it. */
+export const domains = subject({
+  reads: (db): DomainReads => new DomainReads(db),
+
+  writes: {
+    add: write({
+      since: 1,
+      prepare(db) {
+        const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
+        const insert = db.prepare<null, (string | number | null)[]>(
+          `INSERT INTO domains
+             (host, account_id, access, codes, root_url, not_found_url, created_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host) DO NOTHING`,
+        )
+        return (domain: Omit<Domain, 'id'>): 'added' | 'exists' | 'too_many' => {
+          const { host, accountId, access, codes, rootUrl, notFoundUrl, createdAt } = domain
+          if ((count.get()?.n ?? 0) >= DOMAINS_MAX) return 'too_many'
+          const done = insert.run(host, accountId, access, codes, rootUrl, notFoundUrl, createdAt)
+          return done.changes > 0 ? 'added' : 'exists'
+        }
+      },
+      effect: (effects) => effects.rulesChanged(),
+    }),
+
+    /** False if there is no such domain. */
+    set: write({
+      since: 1,
+      prepare(db) {
+        const update = db.prepare<null, (string | number | null)[]>(
+          `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
+           WHERE host = ?`,
+        )
+        return ({ host, accountId, access, codes, rootUrl, notFoundUrl }: DomainFields): boolean =>
+          update.run(accountId, access, codes, rootUrl, notFoundUrl, host).changes > 0
+      },
+      effect: (effects) => effects.rulesChanged(),
+    }),
+
+    /** What uses the domain, if something does: then it stays. */
+    remove: write({
+      since: 1,
+      prepare(db) {
+        const reads = new DomainReads(db)
+        const clear = db.prepare<null, [number]>(
+          'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
+        )
+        const remove = db.prepare<null, [number]>('DELETE FROM domains WHERE id = ?')
+        return ({ host }: { host: string }): DomainUses | 'removed' | undefined => {
+          const domain = reads.findByHost(host)
+          if (!domain) return undefined
+          const uses = reads.usesOf(domain.id)
+          if (uses.links + uses.aliases > 0) return uses
+          clear.run(domain.id)
+          remove.run(domain.id)
+          return 'removed'
+        }
+      },
+      effect: (effects) => effects.rulesChanged(),
+    }),
+
+    /**
+     * Gives at most `most` links and as many aliases of a domain to the primary one, except aliases
+     * that it has. New links of accounts do not get the domain any more.
+     */
+    moveSome: write({
+      since: 1,
+      prepare: moverOfLinks,
+      effect(effects, { codes, paths }) {
+        effects.linksChanged(codes)
+        effects.addressesChanged(codes)
+        effects.aliasesChanged({ changed: paths, isAnyCase: paths.length > 0 })
+      },
+    }),
+
+    /** False if the account may not use the domain. Null: the primary one. */
+    setDefault: write({
+      since: 1,
+      prepare(db) {
+        const { mayUse } = domainUses(db)
+        const set = db.prepare<null, [AccountId, string | null]>(
+          `UPDATE accounts SET domain_id = (SELECT id FROM domains WHERE host = ?2) WHERE id = ?1`,
+        )
+        return (command: { accountId: AccountId; host: string | null }): boolean => {
+          const { accountId, host } = command
+          if (host !== null && !mayUse(accountId, host)) return false
+          set.run(accountId, host)
+          return true
+        }
+      },
+    }),
+  },
+})
+
+function moverOfLinks(db: Database) {
+  const reads = new DomainReads(db)
+  const clear = db.prepare<null, [number]>(
+    'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
+  )
+  const links = db.prepare<{ code: Code }, [number, number]>(
+    `UPDATE links SET domain_id = NULL
+     WHERE id IN (SELECT id FROM links WHERE domain_id = ? ORDER BY id LIMIT ?) RETURNING code`,
+  )
+  const aliases = db.prepare<{ path: string }, [number, number]>(
+    `UPDATE OR IGNORE aliases SET domain_id = 0 WHERE domain_id = ?1 AND path IN (
+       SELECT path FROM aliases WHERE domain_id = ?1 ORDER BY path LIMIT ?2) RETURNING path`,
+  )
+  return ({ host, most }: { host: string; most: number }): MovedLinks => {
+    const id = reads.findByHost(host)?.id
+    if (id === undefined) return { codes: [], paths: [] }
+    clear.run(id)
+    return {
+      codes: links.all(id, most).map(({ code }) => code),
+      paths: aliases.all(id, most).map(({ path }) => path),
+    }
+  }
+}

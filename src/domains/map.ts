@@ -1,0 +1,111 @@
+import type { Database } from 'bun:sqlite'
+import type { CodeVersions } from '../hot/code-versions.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
+import { DomainReads } from './domains.ts'
+import { canonicalHost, fromLatin1 } from './host.ts'
+
+/** A domain as redirects need it. */
+export interface RequestDomain {
+  /** 0 for the primary domain. */
+  id: number
+  host: string
+  codes: 'own' | 'all'
+  rootUrl: string | undefined
+  notFoundUrl: string | undefined
+}
+
+/** The primary domain. */
+interface PrimarySettings {
+  baseUrl: string
+  rootUrl: string | undefined
+  notFoundUrl: string | undefined
+}
+
+/** Spellings of hosts that are remembered: those of visitors, and a few of attackers. */
+const SPELLINGS_MAX = 256
+
+/**
+ * HOT PATH. The domains as one connection sees them, kept in memory. Like the blocked hosts, they
+ * are read again when the version of all codes has changed.
+ */
+export class DomainMap {
+  readonly primary: RequestDomain
+  readonly #versions: Pick<CodeVersions, 'all'>
+  readonly #reads: DomainReads
+  #version: number | undefined
+  #byHost: ReadonlyMap<string, RequestDomain> = new Map()
+  #bySpelling = new Map<string, RequestDomain>()
+
+  /** `versions`: tell when the domains may have changed. */
+  constructor(
+    db: Database,
+    versions: Pick<CodeVersions, 'all'>,
+    { baseUrl, rootUrl, notFoundUrl }: PrimarySettings,
+  ) {
+    this.#versions = versions
+    this.#reads = new DomainReads(db)
+    const { hostname } = new URL(baseUrl)
+    const host = canonicalHost(hostname) ?? hostname
+    this.primary = { id: PRIMARY_ID, host, codes: 'all', rootUrl, notFoundUrl }
+  }
+
+  /** No domains are configured. */
+  get isEmpty(): boolean {
+    const version = this.#versions.all
+    if (version !== this.#version) this.#update(version)
+    return this.#byHost.size === 0
+  }
+
+  /**
+   * The domain of a `Host` line, whose bytes were read as latin-1. A host that is not configured is
+   * answered as the primary one: an address, or the name of a health check. Undefined for several
+   * lines, which are joined by commas, unless there are no domains.
+   */
+  ofHost(line: string): RequestDomain | undefined {
+    if (this.isEmpty) return this.primary
+    const known = this.#bySpelling.get(line)
+    if (known) return known
+    if (line.includes(',')) return undefined
+    const host = canonicalHost(fromLatin1(line))
+    const found = (host === undefined ? undefined : this.#byHost.get(host)) ?? this.primary
+    if (this.#bySpelling.size >= SPELLINGS_MAX) this.#bySpelling.clear()
+    this.#bySpelling.set(line, found)
+    return found
+  }
+
+  /** The same for a request on the control thread, which has refused several lines. */
+  ofRequest({ headers }: Request): RequestDomain {
+    return this.ofHost(headers.get('host') ?? '') ?? this.primary
+  }
+
+  /** A host in the form of `canonicalHost`, also the primary one. */
+  findByHost(host: string): RequestDomain | undefined {
+    if (host === this.primary.host) return this.primary
+    return this.isEmpty ? undefined : this.#byHost.get(host)
+  }
+
+  /** If the database fails, the domains of before stay. */
+  #update(version: number): void {
+    try {
+      this.#byHost = this.#read()
+      this.#bySpelling = new Map()
+      this.#version = version
+    } catch {
+      // The next request tries again.
+    }
+  }
+
+  #read(): Map<string, RequestDomain> {
+    const all = this.#reads.list().filter(({ host }) => host !== this.primary.host)
+    const hosts = new Set([this.primary.host, ...all.map(({ host }) => host)])
+    // A page of the service itself may have become one by a new domain or another BASE_URL.
+    const outside = (url: string | null | undefined) =>
+      url && !hosts.has(canonicalHost(new URL(url).host) ?? '') ? url : undefined
+    return new Map(
+      all.map(({ id, host, codes, rootUrl, notFoundUrl }) => {
+        const lost = outside(notFoundUrl ?? this.primary.notFoundUrl)
+        return [host, { id, host, codes, rootUrl: outside(rootUrl), notFoundUrl: lost }]
+      }),
+    )
+  }
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'bun:test'
+import { removeDomain, setDomain } from '../../src/domains/operations.ts'
+import type { TestApp } from '../support/app.ts'
+import { Conversation } from '../support/conversation.ts'
+import {
+  add,
+  appWithDomains,
+  GO,
+  get,
+  L,
+  L_URL,
+  M,
+  M_URL,
+  OLD,
+  outcome,
+  PRIMARY,
+  patch,
+  refusalOf,
+} from '../support/domains.ts'
+
+/** Requests and settings by which a link could answer on a domain that is not its own. */
+
+/** The status and the `Location` of the response to a head that fetch would not send. */
+async function ask(app: TestApp, head: string): Promise<[number, string | undefined]> {
+  using client = await Conversation.open(app.url)
+  client.send(`${head}\r\nConnection: close\r\n\r\n`)
+  const [told] = await client.answers(1)
+  return [told?.status ?? 0, told?.headers.get('location') ?? undefined]
+}
+
+describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
+  const env = { REDIRECT_THREADS: threads }
+
+  test.each([
+    [`GET /${M} HTTP/1.1\r\nHost: ${PRIMARY}\r\nHost: ${GO}`, 400, undefined],
+    [`GET /${L} HTTP/1.1\r\nHost: ${GO}\r\nHost: ${GO}`, 400, undefined],
+    [`GET /${L} HTTP/1.1\r\nHost: ${GO}, ${PRIMARY}`, 400, undefined],
+    [`GET /a/b HTTP/1.1\r\nHost: ${GO}\r\nHost: ${PRIMARY}`, 400, undefined],
+    [`GET http://${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`, 404, undefined],
+    [`GET http://${GO}/${L} HTTP/1.1\r\nHost: ${PRIMARY}`, 302, L_URL],
+    [`GET http://${PRIMARY}/${M} HTTP/1.1\r\nHost: ${GO}`, 302, M_URL],
+    [`GET HTTPS://GO.example:8443/${M} HTTP/1.1\r\nhost: ${PRIMARY}`, 404, undefined],
+    [`GET http://${GO}/app HTTP/1.1\r\nHost: ${PRIMARY}`, 404, undefined],
+    [`GET ftp://${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`, 400, undefined],
+    [`GET ${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`, 400, undefined],
+    [`GET http://u@${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`, 400, undefined],
+    [`GET /${M} HTTP/1.1\r\nHost: ${GO}\r\nX-Forwarded-Host: ${PRIMARY}`, 404, undefined],
+    [`GET /${M} HTTP/1.1\r\nHost: ${GO}\r\nForwarded: host=${PRIMARY}`, 404, undefined],
+    [`GET /${M} HTTP/1.1\r\nHost: ${PRIMARY}\r\nX-Forwarded-Host: ${GO}`, 302, M_URL],
+    [`GET /${M} HTTP/1.1\r\nHost: g%6f.example`, 404, undefined],
+    [`GET /${M} HTTP/1.1\r\nHost: ｇｏ.example`, 404, undefined],
+    [`GET /${M} HTTP/1.1\r\nHost:${GO} \t`, 404, undefined],
+    [`GET /${M} HTTP/1.0`, 302, M_URL],
+    [`GET /${M} HTTP/1.1\r\nHost: [::1]:8080`, 302, M_URL],
+    [`GET /${M} HTTP/1.1\r\nHost: other.example`, 302, M_URL],
+  ])('%j is answered with %d', async (head, status, location) => {
+    await using app = await appWithDomains(env)
+    expect(await ask(app, head)).toEqual([status, location])
+  })
+})
+
+test('without domains, any Host and any target is answered as before', async () => {
+  await using app = await appWithDomains()
+  await removeDomain(app.administration, { host: GO, movesLinks: true })
+  await removeDomain(app.administration, { host: OLD, movesLinks: true })
+  for (const head of [
+    `GET /${M} HTTP/1.1\r\nHost: ${PRIMARY}\r\nHost: ${GO}`,
+    `GET http://${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`,
+  ]) {
+    expect(await ask(app, head)).toEqual([302, M_URL])
+  }
+})
+
+test('two spellings of an internationalized host are one domain', async () => {
+  await using app = await appWithDomains()
+  const { host } = await add(app, { host: 'Bücher.example', for: 'all' })
+  expect(host).toBe('xn--bcher-kva.example')
+  expect(await refusalOf(add(app, { host: 'xn--BCHER-kva.example.' }))).toContain(
+    'is a domain already',
+  )
+  expect((await patch(app, L, { domain: 'bücher.EXAMPLE' })).body).toMatchObject({ domain: host })
+  for (const line of ['bücher.example', 'BÜCHER.example:80', 'XN--bcher-kva.example.']) {
+    expect(await ask(app, `GET /${L} HTTP/1.1\r\nHost: ${line}`)).toEqual([302, L_URL])
+    expect(await ask(app, `GET /${M} HTTP/1.1\r\nHost: ${line}`)).toEqual([404, undefined])
+  }
+})
+
+const BAD_HOSTS = [
+  ['hop.test', 'hop.test is the host of BASE_URL'],
+  ['HOP.test.', 'hop.test is the host of BASE_URL'],
+  ['ＨＯＰ.test', 'hop.test is the host of BASE_URL'],
+  [GO, 'go.example is a domain already'],
+  ['GO.example:443', 'go.example is a domain already'],
+  ['192.0.2.1', 'must be'],
+  ['0x7f.1', 'must be'],
+  ['[2001:db8::1]', 'must be'],
+  ['localhost', 'must be'],
+  ['https://x.example', 'must be'],
+  ['x.example/path', 'must be'],
+  ['x..example', 'must be'],
+  ['-x.example', 'must be'],
+  ['x_y.example', 'must be'],
+  ['', 'must be'],
+  [`${'a'.repeat(60)}.${'b'.repeat(60)}.example`, 'at most 92'],
+] as const
+
+test.each(BAD_HOSTS)('%j cannot be a domain', async (host, message) => {
+  await using app = await appWithDomains()
+  expect(await refusalOf(add(app, { host }))).toContain(message)
+})
+
+test('there are at most 50 domains', async () => {
+  await using app = await appWithDomains()
+  for (let n = 3; n <= 50; n++) await add(app, { host: `d${n}.example` })
+  expect(await refusalOf(add(app, { host: 'more.example' }))).toContain(
+    'there are 50 domains, the maximum',
+  )
+})
+
+test('the pages of a domain, and destinations of links, are not on a domain of the service', async () => {
+  await using app = await appWithDomains()
+  for (const url of [
+    `https://${GO}/x`,
+    `http://${OLD}:81/`,
+    `https://${PRIMARY}/app`,
+    'https://GO.EXAMPLE./',
+  ]) {
+    for (const page of [{ rootUrl: url }, { notFoundUrl: url }]) {
+      expect(await refusalOf(setDomain(app.administration, { host: OLD, ...page }))).toContain(
+        'itself',
+      )
+    }
+    const json = { url }
+    const { status, body } = await app.call('POST', '/api/shorten', { key: 'free', json })
+    expect([url, status]).toEqual([url, 422])
+    expect(body.error).toBeString()
+  }
+  for (const url of ['javascript:alert(1)', 'x', `https://example.com/${'x'.repeat(2048)}`]) {
+    expect(await refusalOf(setDomain(app.administration, { host: GO, rootUrl: url }))).toContain(
+      'root_url',
+    )
+  }
+  // A page may become one of the service by a later domain.
+  await setDomain(app.administration, {
+    host: GO,
+    rootUrl: 'https://late.example/',
+    notFoundUrl: 'https://late.example/',
+  })
+  expect(await outcome(app, GO, '/')).toEqual([302, 'https://late.example/'])
+  await app.claim('LATE01', 'https://late.example/x')
+  expect((await get(app, PRIMARY, '/LATE01')).status).toBe(302)
+  await add(app, { host: 'late.example' })
+  expect((await get(app, GO, '/')).status).toBe(404)
+  expect((await get(app, PRIMARY, '/LATE01')).status).toBe(410)
+})
+
+test('reserved paths are no aliases on any domain', async () => {
+  await using app = await appWithDomains()
+  for (const path of [
+    'api',
+    'app',
+    'APP/x',
+    '.well-known/x',
+    'ads.txt',
+    'qr',
+    'cdn',
+    'docs',
+    '-',
+  ]) {
+    const { status, body } = await patch(app, L, { domain_aliases: { [GO]: [path] } })
+    expect([path, status, body.error]).toEqual([
+      path,
+      400,
+      `Invalid domain_aliases: ${path} is reserved`,
+    ])
+  }
+})
+
+test('the displayed address may be an alias on any domain', async () => {
+  await using app = await appWithDomains()
+  const { body } = await patch(app, L, {
+    aliases: ['card'],
+    domain_aliases: { [GO]: ['menu'], [OLD]: ['speisen/karte'] },
+  })
+  expect(body).toMatchObject({
+    short_url: `http://${GO}/${L}`,
+    display_url: `http://${GO}/menu`,
+    display_alias: null,
+  })
+  const shown = async (display_alias: string | null) =>
+    (await patch(app, L, { display_alias })).body.display_url
+  expect(await shown('card')).toBe(`http://${PRIMARY}/card`)
+  expect(await shown(`//${OLD}/speisen/karte`)).toBe(`http://${OLD}/speisen/karte`)
+  expect(await shown(null)).toBe(`http://${GO}/menu`)
+  expect((await patch(app, L, { domain: null })).body.display_url).toBe(`http://${PRIMARY}/card`)
+  const wrong = await patch(app, L, { display_alias: `//${GO}/card` })
+  expect(wrong.status).toBe(400)
+})
