@@ -1,6 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { type AliasReads, decodePath } from './aliases.ts'
+import { type AliasReads, type AliasScope, decodePath } from './aliases.ts'
 import type { Link, PublicUrls } from './link.ts'
 import { peelings, withoutInvisible } from './pasted.ts'
 
@@ -13,7 +13,7 @@ import { peelings, withoutInvisible } from './pasted.ts'
 export interface ResolveDeps {
   reads: { findByCode(code: Code): Link | undefined }
   aliases: Pick<AliasReads, 'findByPath'>
-  addresses: Pick<PublicUrls, 'pathIn'>
+  addresses: Pick<PublicUrls, 'placeIn'>
 }
 
 /** Characters. The longest alias takes 765 encoded, and 1,275 encoded twice. */
@@ -23,18 +23,20 @@ const TEXT_MAX = 2048
 interface NamedPath {
   /** Decoded, without its first slash. */
   path: string
+  /** The domain that the text named. */
+  domain?: AliasScope
   isAddress: boolean
 }
 
 /** The link that the text redirects to; undefined if it names none. */
 export function resolveLink(deps: ResolveDeps, text: string): Link | undefined {
-  return firstOf(namedPaths(deps, text), ({ path }) => findByPath(deps, path))
+  return firstOf(namedPaths(deps, text), (named) => findByPath(deps, named))
 }
 
 /** What to search for: a text that is the short URL of a link finds the link by its code. */
 export function searchTextOf(deps: ResolveDeps, accountId: AccountId, text: string): string {
   const addresses = namedPaths(deps, text).filter(({ isAddress }) => isAddress)
-  const found = firstOf(addresses, ({ path }) => findByPath(deps, path))
+  const found = firstOf(addresses, (named) => findByPath(deps, named))
   return found?.accountId === accountId ? found.code : text
 }
 
@@ -45,11 +47,14 @@ export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
 }
 
 /** The link that a redirect would follow: a code is found before an alias. */
-function findByPath({ reads, aliases }: ResolveDeps, path: string): Link | undefined {
+function findByPath(
+  { reads, aliases }: ResolveDeps,
+  { path, domain }: NamedPath,
+): Link | undefined {
   const code = toCode(path)
   const direct = code && reads.findByCode(code)
   if (direct) return direct
-  const alias = aliases.findByPath(path)
+  const alias = aliases.findByPath(path, domain)
   return alias && reads.findByCode(alias.code)
 }
 
@@ -76,9 +81,10 @@ function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string)
 }
 
 function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[] {
-  const path = addresses.pathIn(text)
-  if (path !== undefined) {
-    return [{ path: (decodePath(path) ?? path).slice(1), isAddress: true }]
+  const place = addresses.placeIn(text)
+  if (place) {
+    const { path, domain } = place
+    return [{ path: (decodePath(path) ?? path).slice(1), domain, isAddress: true }]
   }
   const bare = text.replace(/^\//, '')
   const withoutQuery = bare.replace(/[?#].*$/s, '')
