@@ -1,0 +1,65 @@
+import { expect } from 'bun:test'
+import { join } from 'node:path'
+import { Service } from '../support/binary.ts'
+import { joinFrom, newFolders, refusal, run } from '../support/cluster-folders.ts'
+import { firstDifference } from '../support/database-rows.ts'
+import { PostgresServer } from '../support/postgres.ts'
+import { shared } from '../support/shared.ts'
+import { testWith } from '../support/tools.ts'
+
+/** Domains on the hosts of a cluster. */
+
+const postgres = shared(() => PostgresServer.start())
+
+testWith('postgres')(
+  'a domain answers on each host of a cluster when the command returns',
+  async () => {
+    using folders = await newFolders(await postgres())
+    const hosts = ['a', 'b', 'c'].map((name) => folders.settings(name))
+    const [first = {}, ...others] = hosts
+    await run('cluster init', first)
+    const created = await run('account create --email a@example.com --plan free --json', first)
+    const key = JSON.parse(created).api_key
+    for (const other of others) await joinFrom(first, other)
+    await using services = new AsyncDisposableStack()
+    const running: Service[] = []
+    for (const host of hosts) running.push(services.use(await Service.start(host)))
+    const last = running[2] as Service
+    const url = 'https://example.com/landing'
+    const code = await last.shorten(key, url)
+    const statuses = (host: string) =>
+      Promise.all(
+        running.map(async (one) => (await one.fetch(`/${code}`, { headers: { host } })).status),
+      )
+    expect(await statuses('go.example')).toEqual([302, 302, 302])
+    expect(await run('domain add go.example --for all', first)).toStartWith('go.example is added.')
+    expect(await statuses('go.example')).toEqual([404, 404, 404])
+    const json = { domain: 'go.example', domain_aliases: { 'go.example': ['menu'] } }
+    const patched = await last.fetch(`/api/links/${code}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(json),
+    })
+    // Only owners of the service add aliases.
+    expect(patched.status).toBe(403)
+    const allowed = await last.fetch(`/api/links/${code}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ domain: 'go.example' }),
+    })
+    expect(allowed.status).toBe(200)
+    expect(await statuses('go.example')).toEqual([302, 302, 302])
+    await run('domain set go.example --root-url https://brand.example/', others[0] ?? {})
+    const root = await last.fetch('/', { headers: { host: 'go.example' } })
+    expect(root.headers.get('location')).toBe('https://brand.example/')
+    expect(await refusal('domain remove go.example', first)).toContain(
+      '1 link and 0 aliases use go.example: --move-links gives them the primary domain',
+    )
+    await run('domain remove go.example --move-links', first)
+    expect(await statuses('go.example')).toEqual([302, 302, 302])
+    expect(await run('domain list', first)).toContain('No domains')
+    await services.disposeAsync()
+    const [one = '', ...files] = hosts.map(({ DATA_DIR = '' }) => join(DATA_DIR, 'hopcode.db'))
+    expect(files.map((file) => firstDifference(one, file))).toEqual([undefined, undefined])
+  },
+)
