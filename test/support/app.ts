@@ -8,6 +8,7 @@ import type { MovingDeps } from '../../src/cli/moving.ts'
 import { readConfig } from '../../src/config.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
+import { addDomain } from '../../src/domains/operations.ts'
 import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
@@ -68,6 +69,17 @@ interface TestAppOptions {
   localMetrics?: boolean
 }
 
+/** With `TEST_DOMAINS=1`, each service has two more domains, which no test uses. */
+const WITH_DOMAINS = process.env.TEST_DOMAINS === '1'
+
+async function addTwoDomains({ administration }: TestApp): Promise<void> {
+  for (const codes of ['own', 'all'] as const) {
+    const host = `${codes}.domain.test`
+    if (administration.data.domains.findByHost(host)) continue
+    await addDomain(administration, { host, codes, for: 'all' })
+  }
+}
+
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
 export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = options.dataDir ?? newDataFolder()
@@ -86,6 +98,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     lines,
   })
   if (apps.length > 1) await app.untilReady()
+  if (WITH_DOMAINS) await addTwoDomains(app)
   return app
 }
 
