@@ -1,4 +1,5 @@
 import { keys } from './accounts/keys.ts'
+import { members } from './accounts/members.ts'
 import { oneTimeLinks } from './accounts/one-time-links.ts'
 import { secondFactors } from './accounts/second-factor.ts'
 import { sessions } from './accounts/sessions.ts'
@@ -23,6 +24,7 @@ import { visits } from './visits/store.ts'
 export const subjects = {
   accounts,
   keys,
+  members,
   oneTimeLinks,
   secondFactors,
   sessions,

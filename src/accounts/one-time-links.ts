@@ -6,7 +6,7 @@ import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
-import { type AccountId, accountStore, type PersonId } from './store.ts'
+import { type AccountId, accountStore, type OwnAccountRow, type PersonId } from './store.ts'
 
 export type OneTimeLinkRow = typeof table.$inferSelect
 export type NewOneTimeLink = Omit<typeof table.$inferInsert, 'id' | 'usedAt'>
@@ -74,12 +74,15 @@ export class OneTimeLinkStore {
     return this.#orm.select().from(table).where(isThis).get()
   }
 
-  /** Invitations that can still be accepted at `now`, newest first. */
-  listInvites(now: number): OneTimeLinkRow[] {
+  /**
+   * Invitations to the account that can still be accepted at `now`, newest first; for null, those
+   * that create an account.
+   */
+  listInvites(now: number, accountId: AccountId | null = null): OneTimeLinkRow[] {
     return this.#orm
       .select()
       .from(table)
-      .where(isUsable('invite', now))
+      .where(and(isUsable('invite', now), isTo(accountId)))
       .orderBy(desc(table.id))
       .all()
   }
@@ -110,11 +113,11 @@ export class OneTimeLinkStore {
     this.#orm.delete(table).where(eq(table.accountId, accountId)).run()
   }
 
-  /** Withdraws an invitation. False if there is none with this id. */
-  endInvite(id: number): boolean {
+  /** Withdraws an invitation to the account. False if there is none with this id. */
+  endInvite(id: number, accountId: AccountId | null): boolean {
     const ended = this.#orm
       .delete(table)
-      .where(and(eq(table.id, id), eq(table.purpose, 'invite')))
+      .where(and(eq(table.id, id), eq(table.purpose, 'invite'), isTo(accountId)))
       .returning({ id: table.id })
       .all()
     return ended.length > 0
@@ -137,22 +140,35 @@ export const oneTimeLinks = subject({
       find: (purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined =>
         links.findByHash(purpose, hash, now),
 
-      /** Invitations that can still be accepted at `now`, newest first. */
-      listInvites: (now: number): OneTimeLinkRow[] => links.listInvites(now),
+      /** See `OneTimeLinkStore`. */
+      listInvites: (now: number, accountId?: AccountId): OneTimeLinkRow[] =>
+        links.listInvites(now, accountId),
     }
   },
 
   writes: {
-    /** False, and nothing is stored, for an invitation by a person without an active account. */
+    /**
+     * False, and nothing is stored, for an invitation by a person without an active account, or to
+     * an account of which the person is no admin. Owners of the service and, without a person, its
+     * operator invite to every account.
+     */
     add: write({
       since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const links = oneTimeLinkStore(db)
         return (link: NewOneTimeLink): boolean => {
-          const { purpose, personId } = link
+          const { purpose, personId, accountId } = link
           const sender = personId ? accounts.findPerson(personId) : undefined
-          if (purpose === 'invite' && !sender?.hasAccount) return false
+          if (purpose === 'invite' && personId && !sender?.hasAccount) return false
+          const isIt = ({ id, role }: OwnAccountRow) => id === accountId && role === 'admin'
+          if (
+            accountId &&
+            sender?.isOwner === 0 &&
+            !accounts.listAccountsOf(sender.id).some(isIt)
+          ) {
+            return false
+          }
           links.add(link)
           return true
         }
@@ -163,11 +179,15 @@ export const oneTimeLinks = subject({
       since: 1,
       prepare(db) {
         const links = oneTimeLinkStore(db)
-        return ({ id }: { id: number }): boolean => links.endInvite(id)
+        return ({ id, accountId }: { id: number; accountId?: AccountId }): boolean =>
+          links.endInvite(id, accountId ?? null)
       },
     }),
   },
 })
+
+const isTo = (accountId: AccountId | null) =>
+  accountId === null ? isNull(table.accountId) : eq(table.accountId, accountId)
 
 /** The link is neither used nor expired. */
 const isUsable = (purpose: Purpose, now: number) =>

@@ -21,6 +21,8 @@ export type SecurityEvent =
   | 'invite.created'
   | 'invite.withdrawn'
   | 'invite.accepted'
+  | 'member.removed'
+  | 'member.left'
   | 'totp.enabled'
   | 'totp.disabled'
   | 'recovery_code.used'

@@ -6,6 +6,7 @@ import { memberships, oneTimeLinks, people, recoveryCodes, sessions } from '../d
 import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
 import { accounts, apiKeys, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
+import { assert } from '../lib/assert.ts'
 import { DAY } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
@@ -58,6 +59,11 @@ export type OwnAccountRow = Pick<AccountRow, 'id' | 'name'> & { role: Role }
 export type NewKey = Pick<KeyRow, 'prefix' | 'lastFour' | 'name' | 'scope'> & {
   hash: Uint8Array
   createdBy?: string | null
+}
+
+type NewPerson = Pick<PersonRow, 'id' | 'email' | 'accountId' | 'createdAt' | 'passwordHash'> & {
+  role: Role
+  isOwner?: number
 }
 
 /** A new person with an account of the same id and name. */
@@ -151,6 +157,13 @@ export class AccountReads {
     return this.#orm.select(ACCOUNT).from(accounts).where(eq(accounts.id, id)).get()
   }
 
+  /** The accounts with this name, in any letter case, or the one with this number. */
+  listByName(text: string): AccountRow[] {
+    const isIt = or(sql`lower(name) = lower(${text})`, sql`CAST(id AS TEXT) = ${text}`)
+    const isNamed = and(isNull(accounts.deletedAt), isIt)
+    return this.#orm.select(ACCOUNT).from(accounts).where(isNamed).limit(10).all()
+  }
+
   isEmpty(): boolean {
     return this.#orm.select({ n: count() }).from(accounts).get()?.n === 0
   }
@@ -234,15 +247,38 @@ export class AccountStore extends AccountReads {
         .returning({ id: accounts.id })
         .get()
       const person = { id, email, accountId: id, createdAt: now, passwordHash }
-      const passwordChangedAt = passwordHash === null ? null : now
-      this.#orm
-        .insert(people)
-        .values({ ...person, passwordChangedAt, isOwner: isOwner ? 1 : 0 })
-        .run()
-      this.addMember({ accountId: id, personId: id, role: 'admin', createdAt: now })
+      this.#addPerson({ ...person, role: 'admin', isOwner: isOwner ? 1 : 0 })
       if (key) this.addKey(id, key, now)
       return id
     })
+  }
+
+  /**
+   * A new person who is a member of an existing account. Undefined, and nothing is stored, if the
+   * e-mail address is in use.
+   */
+  createMember(member: Omit<NewPerson, 'id'>): PersonId | undefined {
+    return inTransaction(this.#db, () => {
+      if (this.findByEmail(member.email)) return undefined
+      // Accounts and people share one sequence of ids: decision 068.
+      const next = this.#db.query<{ seq: number }, []>(
+        `UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'accounts' RETURNING seq`,
+      )
+      const id = next.get()?.seq
+      assert(id, 'the account of the member has an id')
+      this.#addPerson({ ...member, id })
+      return id
+    })
+  }
+
+  #addPerson({ role, ...person }: NewPerson): void {
+    const { id: personId, accountId, createdAt } = person
+    const passwordChangedAt = person.passwordHash ? createdAt : null
+    this.#orm
+      .insert(people)
+      .values({ ...person, passwordChangedAt })
+      .run()
+    this.addMember({ accountId, personId, role, createdAt })
   }
 
   /** Changes some columns of an account. */
@@ -343,46 +379,3 @@ export const accountStore = perConnection((db) => new AccountStore(db))
 
 /** A key without an expiry, or with a later one. */
 const isActive = (at: number) => or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, at))
-
-/** The columns of an account that the owner of the service sees. */
-export interface AccountOverview
-  extends Pick<
-    AccountRow,
-    'id' | 'name' | 'plan' | 'isOwner' | 'linkCount' | 'urlBytes' | 'createdAt' | 'disabledAt'
-  > {
-  /** The last use of a stored key or session; null if there was none. */
-  seenAt: number | null
-}
-
-interface OverviewQuery {
-  /** Part of the name or of a member's address, in any letter case; empty for every account. */
-  search: string
-  limit: number
-  offset: number
-}
-
-/** A page of accounts. A search looks at every account. */
-export function overviewScan(db: Database) {
-  const ofAccount = `memberships JOIN people ON people.id = person_id
-    WHERE memberships.account_id = accounts.id`
-  const matches = `deleted_at IS NULL AND (?1 = '' OR instr(lower(name), lower(?1)) > 0
-    OR EXISTS (SELECT 1 FROM ${ofAccount} AND instr(lower(email), lower(?1)) > 0))`
-  const page = db.prepare<AccountOverview, [string, number, number]>(
-    `SELECT id, name, plan, link_count AS linkCount,
-       url_bytes AS urlBytes, created_at AS createdAt, disabled_at AS disabledAt,
-       EXISTS (SELECT 1 FROM ${ofAccount} AND role = 'admin' AND is_owner = 1) AS isOwner,
-       nullif(max(
-         coalesce((SELECT max(seen_at) FROM sessions WHERE account_id = accounts.id), 0),
-         coalesce((SELECT max(last_used_at) FROM api_keys WHERE account_id = accounts.id), 0)
-       ), 0) AS seenAt
-     FROM accounts WHERE ${matches} ORDER BY id DESC LIMIT ?2 OFFSET ?3`,
-  )
-  const count = db.prepare<{ n: number }, [string]>(
-    `SELECT count(*) AS n FROM accounts WHERE ${matches}`,
-  )
-  return ({ search, limit, offset }: OverviewQuery): { total: number; items: AccountOverview[] } =>
-    db.transaction(() => ({
-      total: count.get(search)?.n ?? 0,
-      items: page.all(search, limit, offset),
-    }))()
-}

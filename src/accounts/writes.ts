@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { perConnection, subject, write } from '../db/subject.ts'
 import { oneTimeLinkStore } from './one-time-links.ts'
+import { overviewScan } from './overviews.ts'
 import type { Plan } from './plans.ts'
 import { sessionRows } from './sessions.ts'
 import {
@@ -9,7 +10,6 @@ import {
   accountStore,
   type NewAccount,
   type NewKey,
-  overviewScan,
   type PersonId,
 } from './store.ts'
 
@@ -81,6 +81,16 @@ const joinWrites = {
         const link = links.findByHash('invite', tokenHash, now)
         if (!link) return { refused: 'link_over' }
         const email = link.email ?? account.email
+        if (link.accountId) {
+          const { accountId, role } = link
+          if (accounts.findById(accountId)?.disabledAt !== null) return { refused: 'link_over' }
+          const { passwordHash } = account
+          const person = { email, accountId, role: role ?? 'admin', passwordHash, createdAt: now }
+          const personId = accounts.createMember(person)
+          if (personId === undefined) return { refused: 'email_taken' }
+          links.markUsed(link.id, now)
+          return { personId, hasNewKey: false }
+        }
         const id = accounts.create({ ...account, email, plan: link.plan ?? 'free', now })
         if (id === undefined) return { refused: 'email_taken' }
         links.markUsed(link.id, now)

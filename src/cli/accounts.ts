@@ -14,9 +14,9 @@ import {
   printPages,
 } from './administration.ts'
 import { CommandError } from './errors.ts'
-import { EMAIL, type Flag, JSON_LINES, JSON_OBJECT, PLAN, parseText } from './options.ts'
+import { ACCOUNT, EMAIL, type Flag, JSON_LINES, JSON_OBJECT, PLAN, parseText } from './options.ts'
 
-export function addAccountCommands(program: Command): void {
+export function addAccountCommands(program: Command): Command {
   const account = program.command('account').description('accounts and their owner')
   account
     .command('create')
@@ -34,6 +34,7 @@ export function addAccountCommands(program: Command): void {
     .command('set-plan')
     .description('change the plan of an account')
     .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
     .addOption(PLAN)
     .option(...JSON_OBJECT)
     .action((options) => run('setPlan', options))
@@ -59,6 +60,7 @@ export function addAccountCommands(program: Command): void {
     .command('disable')
     .description('refuse the API keys and the sign-in of an account')
     .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
     .option('--links', 'disable its links too: visitors get 410')
     .option(...JSON_OBJECT)
     .action((options) => run('disableAccount', options))
@@ -66,8 +68,10 @@ export function addAccountCommands(program: Command): void {
     .command('enable')
     .description('accept the API keys and the sign-in of an account again; its links work too')
     .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
     .option(...JSON_OBJECT)
     .action((options) => run('enableAccount', options))
+  return account
 }
 
 const KEY_NAME = [
@@ -90,6 +94,7 @@ export function addKeyCommands(program: Command): void {
         `hours. ${ANY_KEY}`,
     )
     .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
     .option(...KEY_NAME)
     .option(...NOW)
     .option(...JSON_OBJECT)
@@ -99,6 +104,7 @@ export function addKeyCommands(program: Command): void {
     .summary('let an API key expire in 24 hours, without a new one')
     .description(`Let an API key expire in 24 hours, without a new one. ${ANY_KEY}`)
     .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
     .option(...KEY_NAME)
     .option(...NOW)
     .option(...JSON_OBJECT)
@@ -149,9 +155,9 @@ export function listAccounts({ accounts }: Administration, { json, after = 0 }: 
 
 export async function setPlan(
   deps: Administration,
-  { email, plan, json }: { email: string; plan: Plan; json?: Flag },
+  { email, account, plan, json }: AccountOptions & { plan: Plan },
 ): Promise<string> {
-  const { id: accountId } = await getAccount(deps, email)
+  const { id: accountId } = await getAccount(deps, email, account)
   await deps.data.accounts.setPlan({ accountId, plan })
   if (json) return JSON.stringify({ account_id: accountId, email, plan })
   return `${email} is on the ${plan} plan.`
@@ -211,9 +217,15 @@ async function addLink(
 /** The new key has the name and the access of the old one. */
 export async function rotate(
   deps: Administration,
-  { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
+  {
+    email,
+    account: named,
+    name,
+    now,
+    json,
+  }: AccountOptions & { name?: string | undefined; now?: Flag },
 ): Promise<string> {
-  const account = await getAccount(deps, email)
+  const account = await getAccount(deps, email, named)
   const old = chooseKey(deps, { id: account.id, email }, name)
   const { key, stored } = issueKey(deps, old)
   const replaced = { accountId: account.id, name: old?.name, next: stored }
@@ -230,9 +242,15 @@ export async function rotate(
 
 export async function revoke(
   deps: Administration,
-  { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
+  {
+    email,
+    account: named,
+    name,
+    now,
+    json,
+  }: AccountOptions & { name?: string | undefined; now?: Flag },
 ): Promise<string> {
-  const account = await getAccount(deps, email)
+  const account = await getAccount(deps, email, named)
   const key = chooseKey(deps, { id: account.id, email }, name)
   const endsAt = await replaceKeys(deps, { accountId: account.id, name: key?.name }, now)
   if (json) {
@@ -287,9 +305,9 @@ const expiry = (endsAt: number, immediately: Flag): string =>
 /** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
 export async function disableAccount(
   deps: Administration,
-  { email, links, json }: { email: string; links?: Flag; json?: Flag },
+  { email, account, links, json }: AccountOptions & { links?: Flag },
 ): Promise<string> {
-  const { id: accountId } = await getAccount(deps, email)
+  const { id: accountId } = await getAccount(deps, email, account)
   const command = { accountId, links: links === true, now: deps.clock() }
   if (!(await deps.data.accounts.disable(command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
@@ -303,9 +321,9 @@ export async function disableAccount(
 
 export async function enableAccount(
   deps: Administration,
-  { email, json }: { email: string; json?: Flag },
+  { email, account, json }: AccountOptions,
 ): Promise<string> {
-  const { id: accountId } = await getAccount(deps, email)
+  const { id: accountId } = await getAccount(deps, email, account)
   await deps.data.accounts.enable({ accountId })
   if (json) return JSON.stringify({ account_id: accountId, email, disabled: false })
   return `${email} is enabled: its keys, its sign-in and its links work.`
@@ -316,9 +334,20 @@ async function getPerson({ accounts, writer }: Administration, email: string): P
   return requirePerson(accounts, email)
 }
 
+interface AccountOptions {
+  email: string
+  /** The name or the number of an account of the person. */
+  account?: string | undefined
+  json?: Flag
+}
+
 /** Throws CommandError. */
-export async function getAccount(deps: Administration, email: string): Promise<AccountRow> {
-  return accountOf(deps.accounts, await getPerson(deps, email))
+async function getAccount(
+  deps: Administration,
+  email: string,
+  account?: string,
+): Promise<AccountRow> {
+  return accountOf(deps.accounts, await getPerson(deps, email), account)
 }
 
 export function requirePerson(accounts: AccountReads, email: string): PersonRow {
@@ -327,10 +356,32 @@ export function requirePerson(accounts: AccountReads, email: string): PersonRow 
   return person
 }
 
-/** The account of a person: the only one. */
-export function accountOf(accounts: AccountReads, { id, email }: PersonRow): AccountRow {
-  const [own] = accounts.listAccountsOf(id)
-  const account = own && accounts.findById(own.id)
-  if (!account) throw new CommandError(`${email} is a member of no account`)
-  return account
+/** The account of a person with this name or number; without one, the only account. */
+export function accountOf(
+  accounts: AccountReads,
+  { id, email }: PersonRow,
+  text?: string,
+): AccountRow {
+  const own = accounts.listAccountsOf(id)
+  const named = text === undefined ? own : own.filter((one) => isNamed(one, text))
+  const account = named[0] && accounts.findById(named[0].id)
+  if (account && named.length === 1) return account
+  const names = own.map((one) => `${one.name} (${one.id})`).join(', ')
+  throw new CommandError(`${email} has these accounts. Choose one with --account: ${names}`)
 }
+
+/** The account with a name or a number, else the one of the person with this e-mail address. */
+export function findAccount(accounts: AccountReads, text: string): AccountRow {
+  const [named, ...others] = accounts.listByName(text)
+  if (named && others.length === 0) return named
+  if (named) {
+    const numbers = [named, ...others].map(({ id }) => id).join(', ')
+    throw new CommandError(`several accounts have this name. Choose one by its number: ${numbers}`)
+  }
+  const person = accounts.findByEmail(text)
+  if (person) return accountOf(accounts, person)
+  throw new CommandError(`no account has the e-mail address ${text}`)
+}
+
+const isNamed = ({ id, name }: Pick<AccountRow, 'id' | 'name'>, text: string): boolean =>
+  String(id) === text || name.toLowerCase() === text.toLowerCase()

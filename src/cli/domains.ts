@@ -6,7 +6,7 @@ import {
   removeDomain as remove,
   setDomain as set,
 } from '../domains/operations.ts'
-import { getAccount } from './accounts.ts'
+import { findAccount } from './accounts.ts'
 import { type Administration, printing } from './administration.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 
@@ -105,7 +105,7 @@ async function inputOf(
   return {
     host,
     codes,
-    for: isGroup ? user : (await getAccount(deps, user)).id,
+    for: isGroup ? user : findAccount(deps.accounts, user).id,
     rootUrl: rootUrl === 'none' ? null : rootUrl,
     notFoundUrl: notFoundUrl === 'none' ? null : notFoundUrl,
   }

@@ -19,7 +19,7 @@ import { SourceError, type SourceFile } from '../import/source.ts'
 import { print, printNotice } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import type { Stored } from '../links/quota.ts'
-import { accountOf, requirePerson } from './accounts.ts'
+import { accountOf, findAccount } from './accounts.ts'
 import type { Administration } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
@@ -150,18 +150,18 @@ interface ImportBatch {
 }
 
 async function importBatch(deps: MovingDeps, { account, lines, ...options }: ImportBatch) {
-  return importLines(deps, findAccount(deps, account), lines, { ...options, isOperator: true })
+  return importLines(deps, chooseAccount(deps, account), lines, { ...options, isOperator: true })
 }
 
 async function exportBatch(
   deps: MovingDeps,
   { account, format, above }: { account?: string; format: ExportFormat; above: number },
 ) {
-  return exportPage(deps, findAccount(deps, account).id, { format, above })
+  return exportPage(deps, chooseAccount(deps, account).id, { format, above })
 }
 
-function findAccount({ accounts }: Pick<MovingDeps, 'accounts'>, email?: string): AccountRow {
-  if (email !== undefined) return accountOf(accounts, requirePerson(accounts, email))
+function chooseAccount({ accounts }: Pick<MovingDeps, 'accounts'>, text?: string): AccountRow {
+  if (text !== undefined) return findAccount(accounts, text)
   const [owner, ...others] = accounts.listOwners()
   if (owner && others.length === 0) return accountOf(accounts, owner)
   throw new CommandError(`there ${owner ? 'are several owners' : 'is no owner'}: use --account`)

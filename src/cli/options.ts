@@ -12,6 +12,16 @@ export type Flag = boolean | undefined
 export const JSON_LINES = ['--json', 'print JSON, one object per line'] as const
 export const JSON_OBJECT = ['--json', 'print the result as one JSON object'] as const
 export const EMAIL = ['--email <E>', 'the e-mail address of the account', parseEmail] as const
+export const EMAIL_OF_PERSON = [
+  '--email <E>',
+  'the e-mail address of the person',
+  parseEmail,
+] as const
+export const ACCOUNT = [
+  '--account <NAME>',
+  'the name or the number of the account; needed if the person has several',
+  parseText,
+] as const
 export const PLAN = new Option('--plan <P>', 'the plan').choices(PLANS).makeOptionMandatory()
 
 /** Refuses the value of an unset variable, and an option in place of the value. */

@@ -9,6 +9,7 @@ import { addClusterCommands } from './cluster.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addDomainCommands } from './domains.ts'
 import { addLinkCommands } from './links.ts'
+import { addMemberCommands } from './members.ts'
 import { addMovingCommands } from './moving.ts'
 import { addRemoteCommands } from './remote.ts'
 import { addRestoreCommand } from './restore.ts'
@@ -51,7 +52,7 @@ export function createProgram(serve: () => Promise<void>): Command {
         'hopcode help settings',
     )
     .action(serve)
-  addAccountCommands(program)
+  addMemberCommands(addAccountCommands(program))
   addLinkCommands(program)
   addKeyCommands(program)
   addDomainCommands(program)

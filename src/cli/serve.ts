@@ -15,6 +15,7 @@ import { accountCommands } from './accounts.ts'
 import type { Administration } from './administration.ts'
 import { domainCommands } from './domains.ts'
 import { linkCommands } from './links.ts'
+import { memberCommands } from './members.ts'
 import { type MovingDeps, movingCommands } from './moving.ts'
 import { maintenanceCommands } from './service.ts'
 import { type Functions, serveCommands } from './socket.ts'
@@ -81,6 +82,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
 const COMMANDS: Functions<Administration & MovingDeps> = {
   ...accountCommands,
   ...domainCommands,
+  ...memberCommands,
   ...linkCommands,
   ...maintenanceCommands,
   ...movingCommands,

@@ -4,7 +4,7 @@ import favicon from './assets/favicon.ico' with { type: 'file' }
 import { findAsset, LOGO_PATH } from './assets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { anonymousPages } from './page-routes.ts'
-import { accountPages } from './pages/account.ts'
+import { accountPages, themeForms } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
@@ -15,6 +15,7 @@ import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
 import { qrFilePages } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
+import { accountChoicePages, memberPages } from './pages/members.ts'
 import { printPages } from './pages/print.ts'
 import { publicPageForms, publicPages } from './pages/public-page.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
@@ -22,6 +23,7 @@ import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
+import { serviceMemberPages } from './pages/service-members.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
@@ -43,6 +45,9 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(printPages(deps))
     .use(qrSettingsPages(deps))
     .use(accountPages(deps))
+    .use(themeForms(deps))
+    .use(memberPages(deps))
+    .use(accountChoicePages(deps))
     .use(twoFactorPages(deps))
     .use(keyPages(deps))
     .use(publicPageForms(deps))
@@ -50,6 +55,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(analyticsPages(deps))
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))
+    .use(serviceMemberPages(deps))
     .use(serviceLinksPages(deps))
     .use(serviceHostsPages(deps))
 

@@ -6,6 +6,7 @@ import { servicePages } from '../../src/dashboard/pages/service.ts'
 import { serviceAccountsPages } from '../../src/dashboard/pages/service-accounts.ts'
 import { serviceHostsPages } from '../../src/dashboard/pages/service-hosts.ts'
 import { serviceLinksPages } from '../../src/dashboard/pages/service-links.ts'
+import { serviceMemberPages } from '../../src/dashboard/pages/service-members.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { recordBackup } from '../../src/status/last-backup.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
@@ -42,6 +43,8 @@ const ROUTES = [
   ['GET', `${ACCOUNTS}/1`],
   ['POST', `${ACCOUNTS}/1/plan`],
   ['POST', `${ACCOUNTS}/1/reset`],
+  ['POST', `${ACCOUNTS}/1/remove-member`],
+  ['POST', `${ACCOUNTS}/1/invite-member`],
   ['GET', `${ACCOUNTS}/1/links`],
   ['GET', `${ACCOUNTS}/1/disable`],
   ['POST', `${ACCOUNTS}/1/disable`],
@@ -83,7 +86,8 @@ test('for everybody but the owner there is no page of the service, and nothing i
 test('that list of pages and forms is whole', () => {
   // Routes are known before anything that they work with.
   const deps = {} as DashboardDeps
-  const all = [servicePages, serviceAccountsPages, serviceLinksPages, serviceHostsPages]
+  const accounts = [serviceAccountsPages, serviceMemberPages]
+  const all = [servicePages, ...accounts, serviceLinksPages, serviceHostsPages]
   const found = all.flatMap((pages) =>
     pages(deps).routes.map(
       ({ method, path }) => `${method} ${path.replace(':id', '1').replace(':code', 'SPRING26')}`,

@@ -43,16 +43,17 @@ export function formToken(
 const mask = (bytes: Uint8Array, pad: Uint8Array): Uint8Array =>
   bytes.map((byte, i) => byte ^ (pad[i] as number))
 
-/** Throws `form_expired` for a token that does not belong to this cookie. */
+/** Throws `form_expired` for a token that belongs to none of the cookies. */
 export function requireFormToken(
   hasher: SecretHasher,
-  cookie: string | undefined,
+  cookies: readonly string[],
   token: string,
 ): void {
   const sent = Buffer.from(token, 'base64url')
-  if (cookie === undefined || sent.length !== 2 * TOKEN_BYTES) throw new AppError('form_expired')
+  if (sent.length !== 2 * TOKEN_BYTES) throw new AppError('form_expired')
   const unmasked = mask(sent.subarray(TOKEN_BYTES), sent)
-  if (!hashesEqual(hasher.hash('form', cookie), unmasked)) throw new AppError('form_expired')
+  const isFrom = (cookie: string) => hashesEqual(hasher.hash('form', cookie), unmasked)
+  if (!cookies.some(isFrom)) throw new AppError('form_expired')
 }
 
 /** The token of a form on a page without a session, and the cookies that the page must set. */

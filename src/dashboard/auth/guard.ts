@@ -1,6 +1,13 @@
 import type { Origin, SecurityEvent } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
-import type { Account, AccountId, AccountRow, PersonRow, Role } from '../../accounts/store.ts'
+import type {
+  Account,
+  AccountId,
+  AccountRow,
+  OwnAccountRow,
+  PersonRow,
+  Role,
+} from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, LARGE_BODY_MAX, SMALL_BODY_MAX } from '../../http/body.ts'
@@ -50,6 +57,8 @@ export interface CurrentUser {
   person: Pick<PersonRow, 'id' | 'email'> & { isOwner: boolean }
   /** The account that the pages show. */
   account: Account & { name: string }
+  /** The other accounts of the person. */
+  others: readonly OwnAccountRow[]
   /** What the person may do in the account. */
   role: Role
   session: { id: number; createdAt: number; provedAt: number; isLong: boolean }
@@ -68,7 +77,7 @@ export interface CurrentUser {
 
 /** `token`: of the session's cookie. */
 export function currentUserOf(
-  deps: Pick<DashboardDeps, 'cookies' | 'hasher' | 'random'>,
+  deps: Pick<DashboardDeps, 'accounts' | 'cookies' | 'hasher' | 'random'>,
   row: SessionRow,
   { request, origin, token }: { request: Request; origin: Origin; token: string },
 ): CurrentUser {
@@ -76,9 +85,10 @@ export function currentUserOf(
   return {
     person: { id: row.personId, email: row.email, isOwner: row.isOwner === 1 },
     account: { id: accountId, plan, name },
+    others: deps.accounts.listAccountsOf(row.personId).filter((one) => one.id !== accountId),
     role: row.role,
     session: { id, createdAt, provedAt, isLong: isLong === 1 },
-    csrf: formToken(deps, token),
+    csrf: formToken(deps, formKey(token, accountId)),
     origin,
     theme: deps.cookies.findTheme(request),
     zone: timeZone ?? deps.cookies.findZone(request) ?? 'UTC',
@@ -86,6 +96,9 @@ export function currentUserOf(
     path: request.method === 'GET' ? shortPathOf(request) : undefined,
   }
 }
+
+/** Binds forms to a session and an account: a page of another account cannot change this one. */
+const formKey = (token: string, accountId: AccountId): string => `${token} ${accountId}`
 
 const PATH_LENGTH_MAX = 200
 
@@ -102,6 +115,8 @@ export interface GuardOptions {
    * over 64 KiB is charged as a write before it is read.
    */
   bulk?: boolean | 'file'
+  /** Forms concern the person or the browser, whatever account their page showed. */
+  personal?: boolean
 }
 
 /**
@@ -111,7 +126,7 @@ export interface GuardOptions {
 export async function userContext(
   deps: DashboardDeps,
   { request, set, query, params }: RequestContext,
-  { owner = false, bulk = false }: GuardOptions = {},
+  { owner = false, bulk = false, personal = false }: GuardOptions = {},
 ): Promise<PageContext> {
   const origin = originOf(deps, { request, set })
   const token = deps.cookies.findByName('session', request)
@@ -129,10 +144,16 @@ export async function userContext(
     chargeWrite(deps, account)
   }
   const bytesMax = formBytesMax(deps, early, bulk)
-  const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
+  const accountIds = personal
+    ? deps.accounts.listAccountsOf(early.personId).map(({ id }) => id)
+    : [account.id]
+  const formKeys = accountIds.map((id) => formKey(token ?? '', id))
+  const form = await readGuardedForm(deps, request, formKeys, { owner: account.id, bytesMax })
   // A form may arrive slowly: the session may have ended meanwhile.
   const found =
     form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), owner)
+  // The form is for the account that its page showed.
+  if (!personal && found.accountId !== account.id) throw new AppError('form_expired')
   const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
   return { deps, user, request, params, query: isForm(request) ? {} : query, form, isCharged }
 }
@@ -151,7 +172,7 @@ export async function anonymousContext(
   await deps.writer.catchUp()
   const limits = { owner: origin.network, bytesMax: ANONYMOUS_FORM_BYTES_MAX }
   const cookie = deps.cookies.findByName('form', request)
-  const form = await readGuardedForm(deps, request, cookie, limits)
+  const form = await readGuardedForm(deps, request, cookie === undefined ? [] : [cookie], limits)
   return { deps, origin, request, params, query: {}, form }
 }
 
@@ -242,17 +263,18 @@ function chargeWrite(deps: DashboardDeps, account: Account): void {
 async function readGuardedForm(
   { baseUrl, hasher, bodies }: DashboardDeps,
   request: Request,
-  cookie: string | undefined,
+  /** What the form's token may be bound to; empty if the browser sent no cookie. */
+  keys: readonly string[],
   limits: BodyLimits,
 ): Promise<Form> {
   if (!isForm(request)) return EMPTY_FORM
   requireSameOrigin(request, baseUrl)
   const form = await readForm(bodies, request, limits)
   // A browser drops our cookies, which are for https only, if the page was opened over http.
-  if (cookie === undefined && baseUrl.startsWith('https:')) {
+  if (keys.length === 0 && baseUrl.startsWith('https:')) {
     throw new AppError('cookie_missing', baseUrl + pathWithoutQuery(request))
   }
-  requireFormToken(hasher, cookie, form.raw('csrf'))
+  requireFormToken(hasher, keys, form.raw('csrf'))
   return form
 }
 

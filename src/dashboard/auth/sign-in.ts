@@ -1,5 +1,5 @@
 import { newStepToken } from '../../accounts/second-factor.ts'
-import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
+import { LONG_SESSION_MS, type SessionRow, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken } from '../../accounts/sign-in.ts'
 import type { AccountId, PersonId, PersonRow } from '../../accounts/store.ts'
 import type { Attempt } from '../../accounts/throttle.ts'
@@ -57,6 +57,10 @@ export async function startSession(
     ],
   }
 }
+
+/** The session of a page that needs none. */
+export const findSession = ({ deps, request }: AnonymousContext): SessionRow | undefined =>
+  deps.sessions.findByToken(deps.cookies.findByName('session', request))
 
 interface CountOptions {
   origin: CurrentUser['origin']

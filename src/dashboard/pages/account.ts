@@ -48,16 +48,22 @@ export const accountPages = signedInPages({
     await deps.data.accounts.setTimeZone({ accountId: user.account.id, timeZone })
     return seeOther(`${PATH}?done=zone`)
   },
-  // The choice of colors in the account menu. It is a cookie, so it belongs to this browser.
-  'POST /app/theme': ({ deps, form, request }) => {
-    const theme = form.text('theme')
-    const cookie = isTheme(theme) ? deps.cookies.theme(theme) : deps.cookies.end('theme')
-    if (isHtmx(request)) return noContent([cookie])
-    return seeOther(safeNext(form.text('next')) ?? PATH, [cookie])
-  },
   'GET /app/account/delete': deletePage,
   'POST /app/account/delete': formAction(deletePage, deleteAccount),
 })
+
+/** The choice of colors in the account menu. It is a cookie, so it belongs to this browser. */
+export const themeForms = signedInPages(
+  {
+    'POST /app/theme': ({ deps, form, request }) => {
+      const theme = form.text('theme')
+      const cookie = isTheme(theme) ? deps.cookies.theme(theme) : deps.cookies.end('theme')
+      if (isHtmx(request)) return noContent([cookie])
+      return seeOther(safeNext(form.text('next')) ?? PATH, [cookie])
+    },
+  },
+  { personal: true },
+)
 
 /**
  * Changes the password, ends every other session, and gives this one a new token, so that copies of
@@ -119,6 +125,11 @@ function accountPage(context: PageContext): Response {
         ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
         ${sessionsCard(deps, user)}
       </div>
+      ${parts.card('Members', [
+        html`<p>${parts.plural(deps.accounts.listMembers(account.id).length, 'person', 'people')}
+          can use the links and keys of ${account.name}.</p>`,
+        parts.linkButton('Members and invitations', `${PATH}/members`),
+      ])}
       ${parts.card('QR codes', [
         html`<p>Your logo and named options for QR codes.</p>`,
         parts.linkButton('Logo and presets', '/app/qr'),

@@ -1,5 +1,6 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH, parseEmail } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
+import { isFor } from '../../accounts/members.ts'
 import {
   findOneTimeLink,
   type OneTimeLinkRow,
@@ -15,10 +16,10 @@ import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
-import { askForCode, countAttempts, startSession } from '../auth/sign-in.ts'
+import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
-import { FormRefusal, refuseAt, seeOther } from '../responses.ts'
+import { FormRefusal, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
@@ -110,6 +111,7 @@ async function signUp(
 async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response> {
   const { deps, form, params } = context
   const link = linkOf(context, flow)
+  if (link?.accountId && findSession(context)) return joinAccount(context, link)
   const { email, password } = parseJoin(form, findAddress(context, flow, link))
   if (flow === 'sign-up' || !link) return signUp(context, email, password)
   const provedHash = flow === 'setup' ? await proveExisting(context, link, email) : null
@@ -142,6 +144,22 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   if (!isNew) return seeOther(next, cookies)
   const main = [firstLinkCard(user), keyCard(deps, key), flow === 'setup' && twoFactorCard]
   return page({ user }, { title: 'Welcome', cookies, main })
+}
+
+/** Accepts an invitation to an account as the person who is signed in. */
+async function joinAccount(context: AnonymousContext, link: OneTimeLinkRow): Promise<Response> {
+  const { deps, params } = context
+  const session = findSession(context)
+  if (!session) throw new AppError('sign_in_needed')
+  const { personId } = session
+  const tokenHash = deps.hasher.hash('one-time-link', params.token ?? '')
+  const joined = await deps.data.members.join({ tokenHash, personId, now: deps.clock() })
+  if (joined === 'gone') throw new AppError('link_over')
+  if (joined === 'wrong_person') throw refuse(`This invitation is for ${link.email}.`)
+  const { accountId } = joined
+  await deps.data.members.open({ id: session.id, personId, accountId })
+  logJoin(context, 'invite', link, accountId)
+  return seeOther('/app/links')
 }
 
 /** The address that the link's person or the link itself determines. */
@@ -278,15 +296,42 @@ const twoFactorCard = parts.card('Protect your account', [
 function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   const { deps, request, params } = context
   const sender = anonymousForm(deps, request)
+  const link = linkOf(context, flow)
+  const session = findSession(context)
+  if (link?.accountId && session) return joinAccountPage(context, link, session.email)
   const { title, lead, button: label } = TEXTS[flow]
-  const address = findAddress(context, flow, linkOf(context, flow))
+  const address = findAddress(context, flow, link)
   const path = pathOf(flow, params.token ?? '')
+  const account = link?.accountId ? deps.accounts.findById(link.accountId) : undefined
+  const signIn = account ? `/app/sign-in?next=${encodeURIComponent(path)}` : '/app/sign-in'
   return authPage(context, {
     title,
     cookies: sender.cookies,
-    main: html`<p>${lead}</p>
+    main: html`<p>${account ? html`You can join <strong>${account.name}</strong>. ` : ''}${lead}</p>
       ${parts.form(sender, path, [joinFields(context, address), parts.button(label)])}
-      <p class="hint after">Have an account? <a href="/app/sign-in">Sign in</a></p>`,
+      <p class="hint after">Have an account? <a href="${signIn}">Sign in</a></p>`,
+  })
+}
+
+/** The invitation of a person who is signed in. */
+function joinAccountPage(
+  context: AnonymousContext,
+  { accountId, email }: OneTimeLinkRow,
+  signedInAs: string,
+): Response {
+  const { deps, request, params } = context
+  const sender = anonymousForm(deps, request)
+  const path = pathOf('invite', params.token ?? '')
+  const name = accountId ? deps.accounts.findById(accountId)?.name : undefined
+  return authPage(context, {
+    title: 'Join an account',
+    cookies: sender.cookies,
+    main: isFor(email, signedInAs)
+      ? html`<p>You are signed in as ${signedInAs}. You can join <strong>${name}</strong>, and keep
+          your other accounts.</p>
+        ${parts.buttonForm(sender, path, 'Join', { look: 'primary' })}`
+      : html`<p>This invitation is for ${email}. You are signed in as ${signedInAs}.</p>
+        <p class="hint after"><a href="/app">Go to your links</a></p>`,
   })
 }
 

@@ -244,7 +244,12 @@ const keyTable = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html
     Key: (key) =>
       html`<strong>${keyName(key)}</strong><br><span class="code">${maskedKey(key)}</span>`,
     Access: ({ scope }) => SCOPES[scope],
-    Created: ({ createdAt }) => parts.time(createdAt),
+    Created: ({ createdAt, createdBy }) =>
+      html`${parts.time(createdAt)}${
+        createdBy &&
+        html`<br><span class="hint">
+        ${createdBy}</span>`
+      }`,
     'Last used': ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : parts.time(lastUsedAt)),
     State: ({ endsAt }) =>
       endsAt === null

@@ -1,8 +1,9 @@
 import { parseEmail } from '../../accounts/credentials.ts'
 import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import type { AccountOverview } from '../../accounts/overviews.ts'
 import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
 import type { SecurityEvent } from '../../accounts/security-log.ts'
-import type { AccountOverview, AccountRow } from '../../accounts/store.ts'
+import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -17,9 +18,14 @@ import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
 import { serviceTabs } from './service.ts'
 import { serviceLinkTable } from './service-link-table.ts'
+import {
+  accountOf,
+  membersCard,
+  SERVICE_ACCOUNTS as PATH,
+  pathOf,
+  shortEmail,
+} from './service-members.ts'
 
-const PATH = '/app/service/accounts'
-const pathOf = ({ id }: AccountRow) => `${PATH}/${id}` as const
 /** Pending invitations. */
 const INVITES_MAX = 100
 
@@ -51,19 +57,6 @@ export const serviceAccountsPages = signedInPages(
         await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
         log(context, 'account.plan_changed', { account, plan })
         return seeOther(`${pathOf(account)}?done=plan`)
-      })
-    },
-    'POST /app/service/accounts/:id/reset': (context) => {
-      const { deps } = context
-      const account = accountOf(context)
-      const [person] = deps.accounts.listMembers(account.id)
-      if (!person || account.disabledAt !== null) return seeOther(pathOf(account))
-      // The link gives access to any account, also this one: a stolen cookie must not permit that.
-      return withPassword(context, { label: 'Create a reset link' }, async () => {
-        const about = { purpose: 'reset', personId: person.id } as const
-        const link = issueOneTimeLink(deps, about, deps.clock())
-        await deps.data.oneTimeLinks.add(link.stored)
-        return accountPage(context, deps.baseUrl + link.path)
       })
     },
     'GET /app/service/accounts/:id/disable': disablePage,
@@ -201,12 +194,6 @@ function pendingInvites({ deps, user }: PageContext): Html {
 const guestOf = ({ email, id }: OneTimeLinkRow): string =>
   email ? shortEmail(email) : `anyone with link ${id}`
 
-const EMAIL_SHOWN_MAX = 60
-
-/** The start and the end of an address that is longer than any real one. */
-const shortEmail = (email: string): string =>
-  email.length > EMAIL_SHOWN_MAX ? `${email.slice(0, 30)}…${email.slice(-29)}` : email
-
 const log = (
   { deps, user }: PageContext,
   event: SecurityEvent,
@@ -217,13 +204,6 @@ const log = (
     byAccountId: user.account.id,
     fields: { plan },
   })
-
-/** Throws `page_not_found` for an unknown account and for one that is being deleted. */
-function accountOf({ deps, params: { id = '' } }: PageContext): AccountRow {
-  const account = /^\d{1,15}$/.test(id) ? deps.accounts.findById(Number(id)) : undefined
-  if (!account || account.deletedAt !== null) throw new AppError('page_not_found')
-  return account
-}
 
 /** Throws `invalid_value` for a plan that `planSelect` does not offer. */
 function requirePlan(form: Form): Plan {
@@ -252,11 +232,11 @@ const DONE = {
   withdrawn: 'The invitation is withdrawn.',
   plan: 'The plan is changed. Its limits apply from now on.',
   disabled: 'The account is disabled: its keys are refused, and its sessions have ended.',
+  removed: 'The person is removed from the account.',
   enabled: 'The account is enabled: its keys, its links and its sign-in work again.',
 }
 
-/** `link`: a new reset link, only in the response that creates it. */
-function accountPage(context: PageContext, link?: string): Response {
+function accountPage(context: PageContext): Response {
   const { deps, user } = context
   const account = accountOf(context)
   return page(context, {
@@ -264,7 +244,6 @@ function accountPage(context: PageContext, link?: string): Response {
     back: { href: PATH, label: 'All accounts' },
     messages: DONE,
     main: html`
-      ${link && resetLinkCard(link, account)}
       <div class="columns cards">
         ${parts.card('The account', accountFacts(deps, account))}
         ${parts.card(
@@ -274,19 +253,17 @@ function accountPage(context: PageContext, link?: string): Response {
             parts.button('Change the plan'),
           ]),
         )}
-        ${parts.card('Password', password(user, account))}
         ${parts.card('Access', access(user, account))}
-      </div>`,
+      </div>
+      ${membersCard(context, account)}`,
   })
 }
 
 function accountFacts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
-  const [member] = accounts.listMembers(account.id)
   const keys = accounts.listKeys(account.id, clock())
   const hasActiveKey = keys.some(({ endsAt }) => endsAt === null)
   const disabledSince = (time: number) => html`<strong>disabled</strong> since ${parts.time(time)}`
   const { disabledAt, linksDisabledAt } = account
-  const passwordChangedAt = member?.passwordChangedAt ?? null
   return parts.facts([
     ['State', disabledAt === null ? 'active' : disabledSince(disabledAt)],
     account.isOwner === 1 && ['Role', 'owner of the service'],
@@ -298,11 +275,6 @@ function accountFacts({ accounts, clock, plans }: DashboardDeps, account: Accoun
     linksDisabledAt !== null && ['State of its links', disabledSince(linksDisabledAt)],
     ['Since', parts.time(account.createdAt)],
     ['API key', hasActiveKey ? 'active' : keys.length > 0 ? 'expiring' : 'none'],
-    [
-      'Password',
-      passwordChangedAt === null ? 'none yet' : html`set ${parts.time(passwordChangedAt)}`,
-    ],
-    ['Two-factor sign-in', member?.totpEnabledAt ? 'on' : 'off'],
   ])
 }
 
@@ -341,20 +313,6 @@ async function linksPage(context: PageContext): Promise<Response> {
     ]),
   })
 }
-
-const resetLinkCard = (link: string, { name: email }: AccountRow): Html =>
-  parts.card('Reset link', [
-    parts.secretOnce('Link that sets a new password', link),
-    html`<p>Send it only to ${email}: it gives access to the account for 24 hours. Earlier reset
-      links no longer work.</p>`,
-  ])
-
-const password = (user: CurrentUser, account: AccountRow): Html =>
-  account.disabledAt === null
-    ? html`<p>Creates a link that sets a new password, once, within 24 hours. Nothing changes until
-        it is used; then all sessions of the account end.</p>
-      ${parts.buttonForm(user, `${pathOf(account)}/reset`, 'Create a reset link')}`
-    : html`<p>Nobody can sign in to a disabled account. Enable it first.</p>`
 
 const access = (user: CurrentUser, account: AccountRow): Html => {
   const path = pathOf(account)

@@ -11,7 +11,7 @@ import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
-import { askForCode, CODE_PAGE, startSession, tryGuess } from '../auth/sign-in.ts'
+import { askForCode, CODE_PAGE, findSession, startSession, tryGuess } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
@@ -32,15 +32,17 @@ export const signInPages = anonymousPages({
   'POST /app/sign-in/code': formAction(codePage, sendCode),
 })
 
-export const signOutPages = signedInPages({
-  'POST /app/sign-out': async ({ deps, user }) => {
-    await deps.sessions.end(user.session.id, user.person.id)
-    return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
+export const signOutPages = signedInPages(
+  {
+    'POST /app/sign-out': async ({ deps, user }) => {
+      await deps.sessions.end(user.session.id, user.person.id)
+      return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
+    },
   },
-})
+  { personal: true },
+)
 
-const isSignedIn = ({ deps, request }: AnonymousContext): boolean =>
-  deps.sessions.findByToken(deps.cookies.findByName('session', request)) !== undefined
+const isSignedIn = (context: AnonymousContext): boolean => findSession(context) !== undefined
 
 /** The page to open next, and “Stay signed in”. */
 const choices = ({ query, form }: AnonymousContext) => ({

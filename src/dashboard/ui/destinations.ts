@@ -26,6 +26,7 @@ const DESTINATIONS: readonly Destination[] = [
   { label: 'Print labels', href: '/app/print', words: 'sheet pdf stickers' },
   { label: 'QR codes: logo and presets', href: '/app/qr', words: 'caption colors' },
   { label: 'Account', href: '/app/account', words: 'password time zone sessions email' },
+  { label: 'Members', href: '/app/account/members', words: 'invite people team colleagues' },
   { label: 'Two-factor sign-in', href: '/app/account/two-factor', words: 'security 2fa' },
   { label: 'Accounts', href: '/app/service/accounts', isForOwners: true, words: 'invite people' },
   { label: 'Links of all accounts', href: '/app/service/links', isForOwners: true },

@@ -184,17 +184,20 @@ const THEMES: readonly { value: string; label: string; iconName: IconName }[] = 
 
 /** The menu under the e-mail address. The browser opens and closes it, also without scripts. */
 function accountMenu(user: CurrentUser): Html {
-  const { email } = user.person
+  const { account, others, person } = user
+  const { email } = person
   const signOut = html`<button class="menu-item">${icon('log-out')} Sign out</button>`
   return html`
     <div class="current-user">
       <button type="button" class="current-user-button" popovertarget="account-menu">
         <span class="initial" data-initial="${email.slice(0, 1).toUpperCase()}"></span>
-        <span class="email">${email}</span>
+        <span class="email">${others.length > 0 ? account.name : email}</span>
         ${icon('chevron-down')}
       </button>
       <div id="account-menu" class="menu" popover>
         <p class="menu-title">${email}</p>
+        ${others.length > 0 && html`<p class="menu-title"><strong>${account.name}</strong></p>`}
+        ${others.map(({ id, name }) => accountChoice(user, id, name))}
         <a class="menu-item" href="/app/account">${icon('user')} Account</a>
         <a class="menu-item" href="/app/account#security">${icon('shield')} Security</a>
         ${themeForm(user)}
@@ -202,6 +205,17 @@ function accountMenu(user: CurrentUser): Html {
       </div>
     </div>`
 }
+
+const accountChoice = (user: CurrentUser, id: number, name: string): Html =>
+  parts.form(
+    user,
+    '/app/account/open',
+    [
+      parts.hiddenFields({ account: id }),
+      html`<button class="menu-item">${icon('user')} Open ${name}</button>`,
+    ],
+    { class: 'inline' },
+  )
 
 function themeForm(user: CurrentUser): Html {
   const { path, theme } = user

@@ -1,0 +1,101 @@
+import type { Command } from '@commander-js/extra-typings'
+import { issueOneTimeLink } from '../accounts/one-time-links.ts'
+import { isoTime } from '../lib/clock.ts'
+import { findAccount, requirePerson } from './accounts.ts'
+import { type Administration, printing } from './administration.ts'
+import { CommandError } from './errors.ts'
+import { EMAIL_OF_PERSON, type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
+
+const ACCOUNT = ['--account <NAME>', 'the name or the number of the account', parseText] as const
+
+/** The subcommands of `account member`. */
+export function addMemberCommands(account: Command): void {
+  const member = account.command('member').description('people who share an account')
+  member
+    .command('add')
+    .description('show a link with which a person joins an account, once')
+    .requiredOption(...ACCOUNT)
+    .requiredOption(...EMAIL_OF_PERSON)
+    .option(...JSON_OBJECT)
+    .action((options) => run('addMember', options))
+  member
+    .command('remove')
+    .description('remove a person from an account; the links stay with the account')
+    .requiredOption(...ACCOUNT)
+    .requiredOption(...EMAIL_OF_PERSON)
+    .option(...JSON_OBJECT)
+    .action((options) => run('removeMember', options))
+  member
+    .command('list')
+    .description('list the members of an account')
+    .requiredOption(...ACCOUNT)
+    .option(...JSON_LINES)
+    .action((options) => run('listMembers', options))
+}
+
+interface MemberOptions {
+  account: string
+  email: string
+  json?: Flag
+}
+
+/** What the commands run. Each function returns what is printed. */
+export const memberCommands = { addMember, removeMember, listMembers }
+
+const run = printing(memberCommands)
+
+async function addMember(
+  deps: Administration,
+  { account: name, email, json }: MemberOptions,
+): Promise<string> {
+  await deps.writer.catchUp()
+  const account = findAccount(deps.accounts, name)
+  const members = deps.accounts.listMembers(account.id)
+  if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
+    throw new CommandError(`${email} is a member of ${account.name} already`)
+  }
+  const about = { purpose: 'invite', accountId: account.id, role: 'admin', email } as const
+  const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
+  await deps.data.oneTimeLinks.add(stored)
+  const link = deps.baseUrl + path
+  const ends_at = isoTime(stored.endsAt)
+  if (json) return JSON.stringify({ account_id: account.id, email, link, ends_at })
+  return `Lets ${email} join ${account.name}, once, until ${ends_at}:\n\n  ${link}\n`
+}
+
+const PROBLEMS = {
+  gone: 'is not a member',
+  last_admin: 'is the only member: the account would belong to nobody',
+  last_owner: 'is the only owner of the service, and has no other account',
+}
+
+async function removeMember(
+  deps: Administration,
+  { account: name, email, json }: MemberOptions,
+): Promise<string> {
+  await deps.writer.catchUp()
+  const account = findAccount(deps.accounts, name)
+  const { id: personId } = requirePerson(deps.accounts, email)
+  const command = { accountId: account.id, personId, by: null }
+  const result = await deps.data.members.remove(command)
+  if (result !== 'done') throw new CommandError(`${email} ${PROBLEMS[result]}`)
+  if (json) return JSON.stringify({ account_id: account.id, email, removed: true })
+  return `${email} is removed from ${account.name}. The sessions there have ended.`
+}
+
+/** One line per member, the first ones first. */
+async function listMembers(
+  deps: Administration,
+  { account: name, json }: Omit<MemberOptions, 'email'>,
+): Promise<string> {
+  await deps.writer.catchUp()
+  const account = findAccount(deps.accounts, name)
+  const lines = deps.accounts.listMembers(account.id).map(({ email, totpEnabledAt, createdAt }) => {
+    const since = isoTime(createdAt)
+    const two_factor = totpEnabledAt !== null
+    return json
+      ? JSON.stringify({ account_id: account.id, email, two_factor, since })
+      : `${email}  since ${since}  two-factor sign-in ${two_factor ? 'on' : 'off'}`
+  })
+  return lines.join('\n')
+}

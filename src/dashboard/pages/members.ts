@@ -1,0 +1,190 @@
+import { parseEmail } from '../../accounts/credentials.ts'
+import { MEMBERS_MAX } from '../../accounts/members.ts'
+import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import type { MemberRow } from '../../accounts/store.ts'
+import { AppError } from '../../errors.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { withPassword } from '../auth/confirm-password.ts'
+import { logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { refuse, refuseAt, seeOther } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { typed } from '../ui/form.ts'
+import { confirmPage, page } from '../ui/layout.ts'
+
+const PATH = '/app/account/members'
+
+/** The members of the account that the pages show. */
+export const memberPages = signedInPages({
+  'GET /app/account/members': (context) => membersPage(context),
+  'POST /app/account/members/invite': (context) =>
+    withPassword(context, { label: 'Create the invitation', fields: ['email'] }, () =>
+      Promise.resolve(formAction(membersPage, invite)(context)),
+    ),
+  'POST /app/account/members/withdraw': async (context) => {
+    const { deps, user, form } = context
+    const id = Number(form.text('invite'))
+    const { oneTimeLinks } = deps.data
+    const accountId = user.account.id
+    const isEnded = Number.isSafeInteger(id) && (await oneTimeLinks.endInvite({ id, accountId }))
+    if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
+    return seeOther(`${PATH}?done=withdrawn`)
+  },
+  'GET /app/account/members/:id/remove': removePage,
+  'POST /app/account/members/:id/remove': (context) =>
+    withPassword(context, { label: 'Remove' }, () =>
+      Promise.resolve(formAction(membersPage, remove)(context)),
+    ),
+})
+
+/** The choice of the account that the pages show. */
+export const accountChoicePages = signedInPages(
+  {
+    'POST /app/account/open': async ({ deps, user, form }) => {
+      const accountId = Number(form.text('account'))
+      const command = { id: user.session.id, personId: user.person.id, accountId }
+      if (!Number.isSafeInteger(accountId) || !(await deps.data.members.open(command))) {
+        throw new AppError('page_not_found')
+      }
+      return seeOther('/app/links')
+    },
+  },
+  { personal: true },
+)
+
+async function invite(context: PageContext): Promise<Response> {
+  const { deps, user, form } = context
+  const { accounts, clock, data } = deps
+  const now = clock()
+  const accountId = user.account.id
+  const email = parseEmail(form.text('email'))
+  if (!email) throw refuseAt('email', 'Enter an address like name@example.com.')
+  const members = accounts.listMembers(accountId)
+  if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
+    throw refuseAt('email', 'This person is a member already.')
+  }
+  if (members.length + data.oneTimeLinks.listInvites(now, accountId).length >= MEMBERS_MAX) {
+    throw refuseAt('email', `An account has at most ${MEMBERS_MAX} members and invitations.`)
+  }
+  const about = { purpose: 'invite', personId: user.person.id, accountId, email } as const
+  const { path, stored } = issueOneTimeLink(deps, { ...about, role: 'admin' }, now)
+  if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
+  logEvent(context, 'invite.created')
+  return membersPage(context, deps.baseUrl + path)
+}
+
+export const REMOVE_PROBLEMS = {
+  gone: 'This person is not a member any more.',
+  last_admin: 'An account has at least one member. To give it up, delete the account.',
+  last_owner: 'This is the only owner of the service: the person cannot be removed.',
+}
+
+async function remove(context: PageContext): Promise<Response> {
+  const { deps, user } = context
+  const member = memberOf(context)
+  const isOwn = member.id === user.person.id
+  const key = { accountId: user.account.id, personId: member.id, by: user.person.id }
+  const result = await deps.data.members.remove(key)
+  if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
+  logEvent(context, isOwn ? 'member.left' : 'member.removed', { member_id: member.id })
+  return seeOther(isOwn ? '/app' : `${PATH}?done=removed`)
+}
+
+const DONE = {
+  withdrawn: 'The invitation is withdrawn.',
+  removed: 'The person is removed, and their sessions in this account have ended.',
+}
+
+/** `link`: of the new invitation, only in the response that creates it. */
+function membersPage(context: PageContext, link?: string): Response {
+  const { deps, user } = context
+  const members = deps.accounts.listMembers(user.account.id)
+  return page(context, {
+    title: `Members of ${requireAccount(context).name}`,
+    back: { href: '/app/account', label: 'Account' },
+    messages: DONE,
+    main: html`
+      ${link && invitationCard(link)}
+      ${parts.card('Members', [
+        parts.table('Members, the first ones first', members, {
+          Person: ({ id, email }) =>
+            html`<span class="long">${email}</span>
+              ${id === user.person.id && html`<strong>(you)</strong>`}`,
+          Since: ({ createdAt }) => parts.time(createdAt),
+          'Two-factor sign-in': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),
+          Remove: {
+            cell: (member) => members.length > 1 && removeLink(member, user.person.id),
+            isHidden: true,
+          },
+        }),
+        html`<p class="hint">Every member can create and change links, manage keys and members, and
+          delete the account.</p>`,
+      ])}
+      <div class="columns cards">
+        ${parts.card('Invite someone', inviteForm(context))}
+        ${parts.card('Pending invitations', pendingInvites(context))}
+      </div>`,
+  })
+}
+
+const removeLink = ({ id }: MemberRow, self: number): Html =>
+  parts.linkButton(id === self ? 'Leave…' : 'Remove…', `${PATH}/${id}/remove`, 'danger')
+
+const invitationCard = (link: string): Html =>
+  parts.card('The invitation', [
+    parts.secretOnce('Link for your colleague', link),
+    html`<p>It works once, within 7 days. Send it only to your colleague.</p>`,
+  ])
+
+const inviteForm = (context: PageContext): Html =>
+  parts.form(context.user, `${PATH}/invite`, [
+    parts.emailField({
+      ...typed(context, 'email'),
+      required: true,
+      hint: 'Nothing is sent: you get a link to share. Only this address can use it.',
+    }),
+    parts.button('Create an invitation'),
+  ])
+
+function pendingInvites({ deps, user }: PageContext): Html {
+  const now = deps.clock()
+  const pending = deps.data.oneTimeLinks.listInvites(now, user.account.id)
+  if (pending.length === 0) return html`<p>No pending invitations.</p>`
+  const withdrawButton = ({ id, email }: OneTimeLinkRow) =>
+    parts.buttonForm(user, `${PATH}/withdraw`, 'Withdraw', {
+      look: 'danger',
+      values: { invite: id },
+      title: `Withdraw the invitation of ${email}`,
+    })
+  return parts.table('Pending invitations', pending, {
+    For: ({ email }) => html`<span class="long">${email ?? ''}</span>`,
+    'Expires in': ({ endsAt }) => parts.countdown(endsAt, now),
+    Withdraw: { cell: withdrawButton, isHidden: true },
+  })
+}
+
+/** The member that the path names. Throws `page_not_found`. */
+function memberOf({ deps, user, params }: PageContext): MemberRow {
+  const members = deps.accounts.listMembers(user.account.id)
+  const found = members.find(({ id }) => String(id) === params.id)
+  if (!found) throw new AppError('page_not_found')
+  return found
+}
+
+function removePage(context: PageContext): Response {
+  const { deps, user } = context
+  const { id, email } = memberOf(context)
+  const isOwn = id === user.person.id
+  const isLast = deps.accounts.listAccountsOf(id).length === 1
+  const subject = isOwn ? 'You lose' : `${email} loses`
+  return confirmPage(context, {
+    title: isOwn ? 'Leave the account' : 'Remove a member',
+    back: { href: PATH, label: 'Members' },
+    warning: html`<strong>${subject} access to ${user.account.name} immediately.</strong>
+      Links and API keys stay with the account. ${
+        isLast && 'It is the only account of the person, who cannot sign in any more.'
+      }`,
+    label: isOwn ? 'Leave the account' : 'Remove',
+    cancel: { label: 'Cancel', href: PATH },
+  })
+}
