@@ -17,21 +17,31 @@ interface Aliased {
   temporaryPath: string
 }
 
-/** The same links by an alias each, and by their codes beside a million aliases of other paths. */
+/**
+ * The same links by an alias each, by their codes beside a million aliases of other paths, and by
+ * their codes with two domains beside that of the service.
+ */
 export async function aliasContenders(
   service: Contender & { apiKey: string },
   { program, dataDir, temporaryPath }: Aliased,
 ): Promise<Contender[]> {
   const own = join(temporaryPath, 'aliases')
   const many = join(temporaryPath, 'million-aliases')
-  for (const folder of [own, many]) cpSync(dataDir, folder, { recursive: true })
+  const domains = join(temporaryPath, 'two-domains')
+  for (const folder of [own, many, domains]) cpSync(dataDir, folder, { recursive: true })
   const launch = { ...hopcode(program, own, SETTINGS), name: 'aliases' }
   await addAliases({ ...service, launch })
   storeMillion(databaseFile(many))
+  storeDomains(databaseFile(domains))
   const stored = { ...hopcode(program, many, SETTINGS), name: 'million aliases' }
   return [
     { ...service, name: 'aliases', launch, pathOf: (link) => `/${aliasOf(link)}` },
     { ...service, name: 'million aliases', launch: stored },
+    {
+      ...service,
+      name: 'two domains',
+      launch: { ...hopcode(program, domains, SETTINGS), name: 'two domains' },
+    },
   ]
 }
 
@@ -49,5 +59,12 @@ function storeMillion(file: string): void {
               WHERE n < ${MILLION})
             INSERT INTO aliases (path, link_id) SELECT 'stored-' || n, 1 + n % 100 FROM numbers`)
   })
+  db.close()
+}
+
+function storeDomains(file: string): void {
+  const db = openWritable(file)
+  db.run(`INSERT INTO domains (host, access, codes, created_at)
+          VALUES ('go.example', 'all', 'own', 0), ('old.example', 'all', 'all', 0)`)
   db.close()
 }

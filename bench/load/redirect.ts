@@ -35,6 +35,22 @@ export const redirect: Scenario = {
 /** Two, and as many as there are cores. */
 const threadCounts = (): number[] => [...new Set([2, Math.min(8, availableParallelism())])]
 
+/** A request finds its domain in a map. */
+const DOMAIN_FIGURES = {
+  'redirects/s with two domains configured, beside none': ratio(
+    'two domains',
+    'hopcode',
+    'requestsPerSecond',
+    atLeast(0.97, 1),
+  ),
+  'CPU per redirect with two domains configured, beside none': ratio(
+    'two domains',
+    'hopcode',
+    'cpuMicros',
+    atMost(1.03, 1),
+  ),
+}
+
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing the service and its links')
   using workspace = await emptyWorkspace(options)
@@ -101,6 +117,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'batchMicros',
         atMost(1.01, 1),
       ),
+      ...DOMAIN_FIGURES,
       [`p99 of redirects at ${options.rate} requests/s`]: milliseconds('hopcode', 'openP99', 2),
     },
     ...redirectFacts(options),
