@@ -21,6 +21,7 @@ import { publicPageForms, publicPages } from './pages/public-page.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceDomainsPages } from './pages/service-domains.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { serviceMemberPages } from './pages/service-members.ts'
@@ -57,6 +58,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(serviceAccountsPages(deps))
     .use(serviceMemberPages(deps))
     .use(serviceLinksPages(deps))
+    .use(serviceDomainsPages(deps))
     .use(serviceHostsPages(deps))
 
 /** Each is charged like a page without a session: browsers load it once. */

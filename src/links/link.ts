@@ -3,10 +3,11 @@ import type { Quota } from '../config.ts'
 import { canonicalHost } from '../domains/host.ts'
 import type { RequestDomain } from '../domains/map.ts'
 import type { AppError } from '../errors.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
-import { ADDRESS_COLUMNS, type AliasName, nameOf, parseName } from './aliases.ts'
+import { ADDRESS_COLUMNS, type AliasName, type AliasScope, nameOf, parseName } from './aliases.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the
@@ -153,6 +154,9 @@ interface OwnPath {
   path: string
 }
 
+const PRIMARY: AliasScope = { id: PRIMARY_ID, codes: 'all' }
+const NOWHERE: AliasScope = { id: -1, codes: 'own' }
+
 export class PublicUrls {
   readonly #baseUrl: string
   readonly #cdnUrl: string
@@ -186,6 +190,14 @@ export class PublicUrls {
   domainOf = <Host extends string | null | undefined>(host: Host): Host | null =>
     host === this.#domains.primary.host ? null : host
 
+  /** Where the aliases of a domain are looked up; those of an unknown one nowhere. */
+  scopeOf = (domain: string | null): AliasScope => {
+    return domain === null ? PRIMARY : (this.#domains.findByHost(domain) ?? NOWHERE)
+  }
+
+  /** The host of a domain, also of the primary one. */
+  hostOf = (domain: string | null): string => domain ?? this.#host
+
   /** An alias as it is stored: the host of the primary domain is not part of its name. */
   nameOf(name: AliasName): AliasName {
     const { domain, path } = parseName(name)
@@ -204,12 +216,6 @@ export class PublicUrls {
     // The primary host with another port may be another service.
     if (!domain || (domain.id === 0 && url.host !== this.#host)) return undefined
     return { domain, path: url.pathname }
-  }
-
-  /** The path of a text that begins with the primary host, as `placeIn` finds it. */
-  pathIn(text: string): string | undefined {
-    const place = this.placeIn(text)
-    return place?.domain.id === 0 ? place.path : undefined
   }
 
   #originOf(domain: string | null): string {

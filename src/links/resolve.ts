@@ -1,6 +1,8 @@
 import type { AccountId } from '../accounts/store.ts'
+import type { RequestDomain } from '../domains/map.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { type AliasReads, type AliasScope, decodePath } from './aliases.ts'
+import { type AliasName, type AliasReads, decodePath, nameOf } from './aliases.ts'
 import type { Link, PublicUrls } from './link.ts'
 import { peelings, withoutInvisible } from './pasted.ts'
 
@@ -19,13 +21,12 @@ export interface ResolveDeps {
 /** Characters. The longest alias takes 765 encoded, and 1,275 encoded twice. */
 const TEXT_MAX = 2048
 
-/** A path on the hosts of short URLs. `isAddress`: the text named the host. */
+/** A path of short URLs. */
 interface NamedPath {
   /** Decoded, without its first slash. */
   path: string
-  /** The domain that the text named. */
-  domain?: AliasScope
-  isAddress: boolean
+  /** Undefined: the text named no host. */
+  domain?: RequestDomain
 }
 
 /** The link that the text redirects to; undefined if it names none. */
@@ -35,7 +36,7 @@ export function resolveLink(deps: ResolveDeps, text: string): Link | undefined {
 
 /** What to search for: a text that is the short URL of a link finds the link by its code. */
 export function searchTextOf(deps: ResolveDeps, accountId: AccountId, text: string): string {
-  const addresses = namedPaths(deps, text).filter(({ isAddress }) => isAddress)
+  const addresses = namedPaths(deps, text).filter(({ domain }) => domain !== undefined)
   const found = firstOf(addresses, (named) => findByPath(deps, named))
   return found?.accountId === accountId ? found.code : text
 }
@@ -46,6 +47,17 @@ export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
   return found?.code ?? firstOf(namedPaths(deps, text), ({ path }) => toCode(path))
 }
 
+/** The alias that a person types: a path, or a whole short URL that is printed somewhere. */
+export function typedName({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string): AliasName {
+  const address = addresses.placeIn(text)
+  if (!address) return text.replace(/^\//, '')
+  const { domain, path } = address
+  return nameOf({
+    domain: domain.id === PRIMARY_ID ? null : domain.host,
+    path: (decodePath(path) ?? path).slice(1),
+  })
+}
+
 /** The link that a redirect would follow: a code is found before an alias. */
 function findByPath(
   { reads, aliases }: ResolveDeps,
@@ -53,7 +65,8 @@ function findByPath(
 ): Link | undefined {
   const code = toCode(path)
   const direct = code && reads.findByCode(code)
-  if (direct) return direct
+  const isThere = domain?.codes !== 'own' || direct?.domain === domain.host
+  if (direct && isThere) return direct
   const alias = aliases.findByPath(path, domain)
   return alias && reads.findByCode(alias.code)
 }
@@ -81,12 +94,12 @@ function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string)
 }
 
 function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[] {
-  const place = addresses.placeIn(text)
-  if (place) {
-    const { path, domain } = place
-    return [{ path: (decodePath(path) ?? path).slice(1), domain, isAddress: true }]
+  const address = addresses.placeIn(text)
+  if (address) {
+    const { domain, path } = address
+    return [{ path: (decodePath(path) ?? path).slice(1), domain }]
   }
   const bare = text.replace(/^\//, '')
   const withoutQuery = bare.replace(/[?#].*$/s, '')
-  return [...new Set([bare, withoutQuery])].map((one) => ({ path: one, isAddress: false }))
+  return [...new Set([bare, withoutQuery])].map((path) => ({ path }))
 }

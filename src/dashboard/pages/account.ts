@@ -23,6 +23,7 @@ import { FormRefusal, isHtmx, noContent, refuse, seeOther } from '../responses.t
 import * as parts from '../ui/components.ts'
 import { errorOf } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
+import { domainChoices } from '../ui/link-parts.ts'
 import { zoneForm } from '../ui/local-time.ts'
 
 const PATH = '/app/account'
@@ -47,6 +48,13 @@ export const accountPages = signedInPages({
     if (!timeZone) throw refuse('There is no such time zone.')
     await deps.data.accounts.setTimeZone({ accountId: user.account.id, timeZone })
     return seeOther(`${PATH}?done=zone`)
+  },
+  'POST /app/account/domain': async ({ deps, user, form }) => {
+    const host = form.text('domain') || null
+    if (!(await deps.data.domains.setDefault({ accountId: user.account.id, host }))) {
+      throw refuse('The account may not use this domain.')
+    }
+    return seeOther(`${PATH}?done=domain`)
   },
   'GET /app/account/delete': deletePage,
   'POST /app/account/delete': formAction(deletePage, deleteAccount),
@@ -107,6 +115,30 @@ const DONE = {
   session: 'The session has ended.',
   sessions: 'Every other session has ended.',
   zone: 'The time zone is set.',
+  domain: 'New links have this domain.',
+}
+
+/** Absent for an account that may use no domain beside the primary one. */
+function domainCard({ deps, user }: PageContext): Html | false {
+  const { domains } = deps.data
+  const hosts = domains.listFor(user.account.id).map(({ host }) => host)
+  return (
+    hosts.length > 0 &&
+    parts.card(
+      'Domain of new links',
+      parts.form(user, `${PATH}/domain`, [
+        parts.select({
+          name: 'domain',
+          label: 'Domain',
+          value: domains.defaultOf(user.account.id) ?? '',
+          choices: domainChoices(deps, hosts),
+        }),
+        html`<p class="hint">Also for links of the API. Links that
+          exist keep theirs.</p>`,
+        parts.button('Save', 'plain'),
+      ]),
+    )
+  )
 }
 
 function accountPage(context: PageContext): Response {
@@ -121,6 +153,7 @@ function accountPage(context: PageContext): Response {
         ${parts.card('Password', passwordForm(context))}
       </div>
       ${parts.card('Time zone', zoneForm(user, user.zone))}
+      ${domainCard(context)}
       <div id="security">
         ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
         ${sessionsCard(deps, user)}

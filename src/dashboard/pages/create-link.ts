@@ -3,9 +3,10 @@ import { rateLimited } from '../../http/guard.ts'
 import { type Code, newCode, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { AliasPath } from '../../links/alias-schema.ts'
-import { decodePath } from '../../links/aliases.ts'
+import { type AliasName, nameOf, parseName } from '../../links/aliases.ts'
 import { type NewLinkFields, reserve, shorten } from '../../links/create.ts'
 import { findUrl, withoutInvisible } from '../../links/pasted.ts'
+import { typedName } from '../../links/resolve.ts'
 import { BAD_TIMES, ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
@@ -14,7 +15,14 @@ import type { DashboardDeps } from '../deps.ts'
 import { atField, FormRefusal, isFormError, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
-import { addressText, closeButton, linkPath, passcodeOnce, qrPicture } from '../ui/link-parts.ts'
+import {
+  addressText,
+  closeButton,
+  domainChoices,
+  linkPath,
+  passcodeOnce,
+  qrPicture,
+} from '../ui/link-parts.ts'
 import { BAD_ORDER, newPropertyFields, readNewProperties } from './link-properties.ts'
 
 /** The form that creates one link, and the message with the result. */
@@ -29,15 +37,17 @@ export interface Created {
 
 /** The path that the form names: a code if it has the form of one, else an alias. */
 interface NewPath {
+  domain: string | null
   code?: Code
-  aliases?: { add: string[] }
+  aliases?: { add: AliasName[] }
 }
 
 export async function createLink(context: PageContext): Promise<Created> {
   const { deps, user, form } = context
   spendWrite(context)
   const path = readPath(context)
-  const fields: NewLinkFields = { ...readNewProperties(context), ...path }
+  const domain = readDomain(context)
+  const fields: NewLinkFields = { ...readNewProperties(context), domain, ...path }
   const sent = form.text('url')
   if (sent === '' && !path) throw refuseAt('url', 'Paste a URL, or choose a path to reserve.')
   if (sent === '') return reserveLink(context, fields)
@@ -98,10 +108,10 @@ const CODE_RULE = '6 to 20 letters and digits'
 
 /** Throws `FormRefusal` for a path that the account cannot have. */
 function readPath({ deps, user, form }: PageContext): NewPath | undefined {
-  const path = pathOf(deps, form.text('code'))
+  const { domain = readDomain({ deps, form }) ?? null, path } = typedPath(deps, form.text('code'))
   if (path === '') return undefined
   const code = toCode(path)
-  if (code) return { code }
+  if (code) return { domain, code }
   const { aliasRules } = deps
   if (!aliasRules.mayAdd(user.account.id)) {
     throw refuseAt('code', `Use ${CODE_RULE}. Only owners of this service have other paths.`)
@@ -109,21 +119,28 @@ function readPath({ deps, user, form }: PageContext): NewPath | undefined {
   const { success, data, error } = AliasPath.safeParse(path)
   if (!success) throw refuseAt('code', pathProblem(error.issues[0]?.message))
   if (aliasRules.isReserved(data)) throw refuseAt('code', 'This path belongs to the service.')
-  return { aliases: { add: [data] } }
+  return { domain, aliases: { add: [nameOf({ domain, path: data })] } }
 }
 
-/** A path, or the whole short URL that is printed somewhere. */
-function pathOf({ addresses }: DashboardDeps, sent: string): string {
-  const path = addresses.pathIn(sent)
-  const decoded = path === undefined ? sent : (decodePath(path) ?? path)
-  return decoded.replace(/^\//, '')
+/** The domain that the form names; undefined without a choice. */
+function readDomain({ deps, form }: Pick<PageContext, 'deps' | 'form'>): string | null | undefined {
+  if (!form.has('domain')) return undefined
+  const host = form.text('domain')
+  return host === '' ? null : deps.addresses.domainOf(host)
+}
+
+/** A path, or the whole short URL that is printed somewhere: then with its domain. */
+function typedPath(deps: DashboardDeps, sent: string) {
+  const name = typedName(deps, sent)
+  if (deps.addresses.placeIn(sent)) return parseName(name)
+  return { domain: undefined, path: name }
 }
 
 const pathProblem = (message = ''): string => message.replace('Invalid aliases: a path', 'The path')
 
 /** Charged like `/api/lookup`, so that it reveals no more codes per minute. */
 export async function pathStatus({ deps, user, query }: PageContext): Promise<Html> {
-  const path = pathOf(deps, (query.code ?? '').trim())
+  const { domain = query.domain || null, path } = typedPath(deps, (query.code ?? '').trim())
   if (path === '') return html``
   const code = toCode(path)
   const { aliasRules } = deps
@@ -136,7 +153,7 @@ export async function pathStatus({ deps, user, query }: PageContext): Promise<Ht
   const isTaken =
     (code && deps.destinations.findByCode(code) !== undefined) ||
     aliasRules.isReserved(alias) ||
-    deps.aliases.findByPath(alias) !== undefined
+    deps.aliases.findByPath(alias, deps.addresses.scopeOf(domain)) !== undefined
   return isTaken
     ? html`<span class="badge bad">Taken</span>`
     : html`<span class="badge good">Free</span>`
@@ -160,6 +177,7 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
   const isRefused = context.refusal !== undefined && context.form.has('url')
   const properties = newPropertyFields(context, isRefused)
   const first = url.error ? 'url' : path.error ? 'code' : properties.hasError ? undefined : 'url'
+  const domains = domainChoice(context)
   const isFocused = isFragment || isRefused || shared !== undefined
   const focus = (name: string) => isFocused && name === first && { autofocus: true }
   return parts.form(
@@ -171,6 +189,7 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
         label: 'Shorten a URL',
         extra: { placeholder: 'Paste a URL to shorten', ...focus('url') },
       }),
+      domains,
       parts.field({
         ...path,
         label: 'Custom path (optional)',
@@ -185,6 +204,7 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
           'hx-target': '#code-status',
           'hx-swap': 'innerHTML',
           'hx-sync': 'this:replace',
+          ...(domains && { 'hx-include': '#field-domain' }),
           'aria-describedby': path.error ? 'code-status field-code-error' : 'code-status',
           ...focus('code'),
         },
@@ -203,6 +223,21 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
       'hx-sync': 'this:drop',
     },
   )
+}
+
+/** Absent for an account that may use no domain beside the primary one. */
+function domainChoice({ deps, user, form, refusal }: PageContext): Html | false {
+  const { domains } = deps.data
+  const { id } = user.account
+  const hosts = domains.listFor(id).map(({ host }) => host)
+  if (hosts.length === 0) return false
+  const value = refusal && form.has('domain') ? form.text('domain') : (domains.defaultOf(id) ?? '')
+  return parts.select({
+    name: 'domain',
+    label: 'Domain',
+    value,
+    choices: domainChoices(deps, hosts),
+  })
 }
 
 /** Characters of the field: a short URL with the longest path, encoded. */

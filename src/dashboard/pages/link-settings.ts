@@ -1,10 +1,11 @@
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { AliasPath } from '../../links/alias-schema.ts'
-import { ALIASES_MAX, decodePath } from '../../links/aliases.ts'
+import { ALIASES_MAX, type AliasName, nameOf, parseName } from '../../links/aliases.ts'
 import type { Link } from '../../links/link.ts'
-import { changeLink } from '../../links/properties.ts'
+import { changeLink, changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
+import { typedName } from '../../links/resolve.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
@@ -13,7 +14,7 @@ import type { DashboardDeps } from '../deps.ts'
 import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
-import { addressText, badge, linkPath, replacesMain } from '../ui/link-parts.ts'
+import { addressText, badge, domainChoices, linkPath, replacesMain } from '../ui/link-parts.ts'
 import { linkPasswordCard, saveLinkPassword } from './link-password.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
 import { publicPageCard } from './public-page.ts'
@@ -37,6 +38,7 @@ export const SETTINGS_FORMS = {
   properties: { change: saveProperties, card: 'properties', done: 'Saved.' },
   password: { change: saveLinkPassword, card: 'password', done: 'Saved.' },
   aliases: { change: saveAliases, card: 'addresses', done: 'Saved.' },
+  domain: { change: saveDomain, card: 'domain', done: 'Saved. Its QR code has the new domain.' },
 } satisfies Record<string, SettingsForm>
 
 /** The confirmation of a change, where it was made. */
@@ -53,6 +55,7 @@ export async function settingsCards(
     ${await propertiesForm(context, link, properties, doneText(context, 'properties'))}
     ${linkPasswordCard(context, link, properties, doneText(context, 'password'))}
     ${addressCard(context, link)}
+    ${domainCard(context, link)}
     ${publicPageCard(context, link)}`
 }
 
@@ -96,32 +99,40 @@ async function saveAliases(context: PageContext, { code }: Link): Promise<void> 
   const { deps, user, form } = context
   const add = form.text('add')
   const aliases = {
-    add: add === '' ? [] : [pathOf(deps, add)],
+    add: add === '' ? [] : [typedAlias(deps, add, form.text('on') || null)],
     remove: [form.text('remove')],
     display: form.has('display') ? form.text('display') : undefined,
   }
   await atField('add', () => changeLink(deps, user.account, code, { aliases }))
 }
 
-/** A path, or the whole short URL that is printed somewhere. */
-function pathOf({ addresses }: DashboardDeps, typed: string): string {
-  const path = addresses.pathIn(typed)
-  const decoded = path === undefined ? typed : (decodePath(path) ?? path)
-  return parseWith(AliasPath, decoded.replace(/^\//, ''))
+/** Gives the link the domain in `domain`; an empty text is the primary one. */
+async function saveDomain({ deps, user, form }: PageContext, { code }: Link): Promise<void> {
+  const domain = form.text('domain') || null
+  await atField('domain', () => changeProperties(deps, user.account, [code], { domain }))
+}
+
+/** A path on the chosen domain, or the whole short URL that is printed somewhere. */
+function typedAlias(deps: DashboardDeps, text: string, chosen: string | null): AliasName {
+  const { domain, path } = parseName(typedName(deps, text))
+  const host = deps.addresses.placeIn(text) ? domain : chosen
+  return nameOf({ domain: host, path: parseWith(AliasPath, path) })
 }
 
 function addressCard(context: PageContext, link: Link): Html {
   const { deps, user } = context
   const { aliases, aliasRules, addresses } = deps
-  const paths = aliases.ofLink(link.id)
-  const mayAdd = aliasRules.mayAdd(user.account.id) && paths.length < ALIASES_MAX
+  const names = aliases.ofLink(link.id)
+  const mayAdd = aliasRules.mayAdd(user.account.id) && names.length < ALIASES_MAX
   const action = `${linkPath(link.code)}/aliases`
-  const row = (path: string): Html => {
-    const isShown = path === link.alias
-    const display = { values: { display: path }, title: `Show ${path}` }
-    const remove = { values: { remove: path }, title: `Remove ${path}` }
+  const hosts = deps.data.domains.listFor(user.account.id).map(({ host }) => host)
+  const row = (name: AliasName): Html => {
+    const isShown = name === link.alias
+    const address = addressText(addresses.alias(link, name))
+    const display = { values: { display: name }, title: `Show ${address}` }
+    const remove = { values: { remove: name }, title: `Remove ${address}` }
     return html`<li class="row">
-      <code>${addressText(addresses.alias(link, path))}</code>
+      <code>${address}</code>
       ${isShown && badge({ label: 'Shown', kind: 'good' })}
       ${!isShown && parts.buttonForm(user, action, 'Show this one', display)}
       ${parts.buttonForm(user, action, 'Remove', remove)}
@@ -134,11 +145,18 @@ function addressCard(context: PageContext, link: Link): Html {
     <ul class="plain-list">
       <li class="row"><code>${addressText(addresses.short(link))}</code>
         ${link.alias === null && badge({ label: 'Shown', kind: 'good' })}</li>
-      ${paths.map(row)}
+      ${names.map(row)}
     </ul>
     ${
       mayAdd &&
       parts.form(user, action, [
+        hosts.length > 0 &&
+          parts.select({
+            name: 'on',
+            label: 'Domain',
+            value: link.domain ?? '',
+            choices: domainChoices(deps, hosts),
+          }),
         parts.field({
           ...typed(context, 'add'),
           label: 'New address',
@@ -150,5 +168,30 @@ function addressCard(context: PageContext, link: Link): Html {
       ])
     }
     ${doneText(context, 'aliases')}
+  </section>`
+}
+
+/** Absent where there is nothing to choose. */
+function domainCard(context: PageContext, link: Link): Html | false {
+  const { deps, user } = context
+  const hosts = deps.data.domains.listFor(user.account.id).map(({ host }) => host)
+  const { domain } = link
+  const all = domain === null || hosts.includes(domain) ? hosts : [...hosts, domain]
+  if (all.length === 0) return false
+  const action = `${linkPath(link.code)}/domain`
+  const form = parts.form(user, action, [
+    parts.select({
+      name: 'domain',
+      label: 'Domain of the code',
+      value: domain ?? '',
+      choices: domainChoices(deps, all),
+    }),
+    html`<div class="row">
+      ${parts.button('Change the domain', 'plain')}${doneText(context, 'domain')}</div>`,
+  ])
+  return html`<section class="card" id="domain">
+    <h2>Domain</h2>
+    <p class="hint">The short URL with the code has it. It also works on the primary domain.</p>
+    ${form}
   </section>`
 }

@@ -85,6 +85,7 @@ const TABS = {
   Health: PATH,
   Accounts: `${PATH}/accounts`,
   Links: `${PATH}/links`,
+  Domains: `${PATH}/domains`,
   'Blocked hosts': `${PATH}/hosts`,
 }
 

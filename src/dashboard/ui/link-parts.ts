@@ -1,6 +1,6 @@
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import { decodePath } from '../../links/aliases.ts'
-import type { CountedLink } from '../../links/link.ts'
+import type { CountedLink, PublicUrls } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
@@ -44,6 +44,16 @@ export function addressText(url: string): string {
   const path = text.slice(slash + 1)
   return `${readableHost(text.slice(0, slash))}/${visible(decodePath(path) ?? path)}`
 }
+
+/** The domains of a select; an empty value is the primary one. */
+export const domainChoices = (
+  { addresses }: { addresses: PublicUrls },
+  hosts: readonly string[],
+): { value: string; label: string }[] =>
+  ['', ...hosts].map((value) => ({
+    value,
+    label: readableHost(addresses.hostOf(value || null)),
+  }))
 
 /** A passcode in the only response that shows it. */
 export const passcodeOnce = (passcode: string): Html => html`

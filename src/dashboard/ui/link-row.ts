@@ -1,3 +1,4 @@
+import { PRIMARY_ID } from '../../hot/destination-cache.ts'
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { PublicUrls } from '../../links/link.ts'
@@ -52,11 +53,15 @@ const TITLE_MAX = 80
 const TAG_MAX = 24
 const TAGS_MAX = 4
 
-/** The address, of which the script copies the value; its host has the least room. */
+/**
+ * The address, of which the script copies the value. The primary host has the least room: phones do
+ * not show it.
+ */
 function addressData({ link, addresses, search }: LinkRowProps, address: string): Html {
   const path = address.indexOf('/') + 1
   const [host, rest] = markMatch([address.slice(0, path), address.slice(path)], search)
-  const shown = html`<span class="host">${host}</span>${rest}`
+  const isPrimary = addresses.placeIn(addresses.display(link))?.domain.id === PRIMARY_ID
+  const shown = html`<span class="${isPrimary ? 'host' : 'other-host'}">${host}</span>${rest}`
   return html`<data class="code" value="${addresses.display(link)}">${shown}</data>`
 }
 
