@@ -59,7 +59,8 @@ interface Size {
   /** Of each network. Each has one request in progress: together fewer than the queue holds. */
   addresses: number
 }
-const SHORT: Size = { guesses: 200, networks: 1, addresses: 10 }
+/** More addresses than the gate of the network admits, at 5 guesses per address and link. */
+const SHORT: Size = { guesses: 200, networks: 1, addresses: 20 }
 const LONG: Size = { guesses: 10_000, networks: 50, addresses: 2 }
 
 /** Sends all guesses, one after the other from each address. Returns the answers by status. */
