@@ -8,6 +8,7 @@ import { accounts, apiKeys, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { assert } from '../lib/assert.ts'
 import { DAY } from '../lib/clock.ts'
+import { isOwnersAccount } from './owners.ts'
 import type { Plan } from './plans.ts'
 
 /** Minimum retention of expired keys, for the last-used column of the account list. */
@@ -37,8 +38,7 @@ export interface Account {
 export type KeyHolder = Required<Account>
 
 /**
- * Flags are 0 and 1. db/schema.ts explains each column. `isOwner`: an owner of the service is an
- * admin of the account.
+ * Flags are 0 and 1. db/schema.ts explains each column. `isOwner`: see `isOwnersAccount`.
  */
 export type AccountRow = typeof accounts.$inferSelect & { isOwner: number }
 
@@ -80,9 +80,7 @@ export interface NewAccount {
 
 const ACCOUNT = {
   ...getTableColumns(accounts),
-  isOwner: sql<number>`EXISTS (
-    SELECT 1 FROM memberships JOIN people ON people.id = person_id
-    WHERE memberships.account_id = accounts.id AND role = 'admin' AND is_owner = 1)`,
+  isOwner: sql<number>`${sql.raw(isOwnersAccount('accounts.id'))}`,
 }
 
 const PERSON = {

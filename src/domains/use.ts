@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { isOwnersAccount } from '../accounts/owners.ts'
 import type { AccountId } from '../accounts/store.ts'
 import { perConnection } from '../db/subject.ts'
 
@@ -12,9 +13,7 @@ export const idOfDomain = (host: string): string =>
 
 /** SQL: the account with the id `?1` may use the domain. */
 export const MAY_USE = `(access = 'all' OR (access = 'account' AND account_id = ?1)
-  OR (access = 'owners' AND EXISTS (
-    SELECT 1 FROM memberships JOIN people ON people.id = memberships.person_id
-    WHERE memberships.account_id = ?1 AND role = 'admin' AND is_owner = 1)))`
+  OR (access = 'owners' AND ${isOwnersAccount('?1')} = 1))`
 
 export interface DomainRef {
   id: number
