@@ -40,8 +40,9 @@ export type App = Awaited<ReturnType<typeof startApp>>
 export async function startApp(config: Config, outside: Outside) {
   const control = Promise.withResolvers<Control>()
   const service = await openService(config, outside, control.promise)
-  const http = routes(service)
-  control.resolve({ answer: answerer(service, http), codes: service.codes })
+  const follow = redirectFollower(service)
+  const http = routes(service, follow)
+  control.resolve({ answer: answerer(service, http, follow), codes: service.codes })
   const { health, dashboard, journal, setupLink, redirects } = service
   return {
     /** The public port. */
@@ -110,9 +111,8 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
 }
 
 /** Every endpoint of the public port. */
-function routes(service: Service) {
+function routes(service: Service, follow: ControlFollower) {
   const { config, dashboard, health } = service
-  const follow = redirectFollower(service)
   const http = new Elysia({
     // Elysia's default sends a request with a short Host header to the wrong route.
     handler: { standardHostname: false },
@@ -161,10 +161,12 @@ function routes(service: Service) {
  * Answers a request with all of the service on the primary domain, and with short links only on the
  * others: nobody signs in on a brand that somebody else may control.
  */
-function answerer(service: Service, http: ReturnType<typeof routes>): Control['answer'] {
-  const { domains, health } = service
-  const follow = redirectFollower(service)
-  const { config } = service
+function answerer(
+  service: Service,
+  http: ReturnType<typeof routes>,
+  follow: ControlFollower,
+): Control['answer'] {
+  const { config, domains, health } = service
   const links = new Elysia({ handler: { standardHostname: false } })
     .headers(DEFAULT_HEADERS)
     .use(observeRequests({ ...service, logs: config.logRequests }))

@@ -54,7 +54,7 @@ export class Sessions {
 
   /**
    * Starts a session in the account that the person has opened last, and returns it with its token.
-   * `replaces`: the token that the browser had. X
+   * `replaces`: the token that the browser had.
    */
   async start(
     personId: PersonId,

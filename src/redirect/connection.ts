@@ -14,7 +14,7 @@ const REQUESTS_PER_TICK_MAX = 64
 /** Responses are sent together up to this length: the most that waits for a slow reader. */
 const RESPONSES_LENGTH = 32 * 1024
 
-/** Bytes of long responses after which a garbage collection is worth its time, 5 ms. */
+/** Bytes of long responses after which a garbage collection is worth its time, about 5 ms. */
 const GARBAGE_BYTES = 32 * 1024 * 1024
 
 /** The most that is read of a request that waits: most requests arrive completely. */

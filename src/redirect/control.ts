@@ -90,11 +90,11 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     const client = clientOf(address, request)
     const isForm = method === 'POST'
     const sent = isForm ? await readForm(deps, request, client) : basicPassword(headers)
+    const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
       const key = headers.get('x-api-key')
       account = key === null ? undefined : findAccount(deps, key)
-      const domain = domains.ofRequest(request)
       const path = pathIn(text, domain)
       const found = sent === undefined ? undefined : rulesOf(path, domain)
       const attempt = await attemptOf(found, headers, sent, client)
@@ -115,7 +115,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       // A failed request is charged too, and its headers report its own caller's budget.
       const budget = limiter.take('read', account, client)
       counters.add('failed')
-      const { answer, requestId } = answers.fail({ budget, headers })
+      const { answer, requestId } = answers.fail({ budget, headers, domain })
       const fields = { request_id: requestId, method, path: '/:code' }
       deps.log.error('request.failed', fields, error)
       return answer

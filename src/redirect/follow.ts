@@ -115,7 +115,11 @@ export function follower(deps: FollowDeps): Follow {
     const budget = limiter.take(location ? 'redirect' : 'read', account, client)
     if (!budget.allowed) {
       counters.add('limited')
-      return answers.refuse('rate_limited', String(budget.retryAfter), { budget, headers: request })
+      return answers.refuse('rate_limited', String(budget.retryAfter), {
+        budget,
+        headers: request,
+        domain,
+      })
     }
     if (!code || !link || !location) {
       const isDisabled = link?.isDisabled === true
@@ -123,14 +127,13 @@ export function follower(deps: FollowDeps): Follow {
       const asked = request.asked ?? request.text
       const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
       const reason = state === 'off' && !isDisabled ? offReason(rules) : undefined
-      const { notFoundUrl } = domain
-      const refused = { budget, headers: request, reason, notFoundUrl }
+      const refused = { budget, headers: request, domain, reason }
       return answers.refuse(refusal, asked.toUpperCase(), refused)
     }
     if (state === 'expired') {
       counters.add('expired')
       if (rules.expired_url) return answers.redirect(rules.expired_url, budget, rules)
-      return answers.refuse('link_expired', code, { budget, headers: request })
+      return answers.refuse('link_expired', code, { budget, headers: request, domain })
     }
     if (hash !== undefined && !isUnlocked?.(request, { id: link.id, hash })) {
       counters.add('protected')
@@ -139,13 +142,14 @@ export function follower(deps: FollowDeps): Follow {
       return answers.askPassword(code, refusal, {
         budget,
         headers: request,
+        domain,
         isPreview: holdsBack?.(request) === 'preview',
       })
     }
     const heldBack = isLimited ? holdsBack?.(request) : undefined
     if (heldBack) {
       counters.add(heldBack)
-      return answers.holdBack(heldBack, { budget, headers: request })
+      return answers.holdBack(heldBack, { budget, headers: request, domain })
     }
     if (!request.isHit) counters.add('foundByHead')
     else {

@@ -82,13 +82,20 @@ export class PasswordGate {
     }
   }
 
-  /** Replaces a hash of bcrypt, which takes ten times as long to verify, by one of Argon2id. */
+  /**
+   * Replaces a hash of bcrypt, which takes ten times as long to verify, by one of Argon2id. If the
+   * disk is full or the queue is, the old one stays, and the visitor passes all the same.
+   */
   async #renew(link: ProtectedLink, password: string, network: string): Promise<ProtectedLink> {
     const { passwords, replacePassword } = this.#deps
-    const after = await passwords.hash(password, { queue: 'visitor', key: network })
     const { id, hash: before } = link
-    const code = await replacePassword({ id, before, after })
-    return code === null ? link : { id, hash: after }
+    try {
+      const after = await passwords.hash(password, { queue: 'visitor', key: network })
+      const code = await replacePassword({ id, before, after })
+      return code === null ? link : { id, hash: after }
+    } catch {
+      return link
+    }
   }
 
   /** The same for all addresses of a link. It does not tell the id of the link. */

@@ -1,4 +1,6 @@
+import type { RequestDomain } from '../domains/map.ts'
 import { REFUSALS } from '../errors.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { newRequestId, type RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
@@ -56,18 +58,20 @@ interface Refused {
   headers: RequestHeaders
   /** Only for the page of a browser. */
   reason?: OffReason | undefined
-  /** Where a browser that opens an unknown code is redirected. */
-  notFoundUrl?: string | undefined
+  domain: RequestDomain
 }
 
 /** Creates the responses to requests for short links, for all threads. */
 export class Answers {
   readonly #deps: ResponseDeps
   readonly #pages: VisitorPages
+  readonly #pagesOfOthers: VisitorPages
 
   constructor(deps: ResponseDeps) {
     this.#deps = deps
     this.#pages = new VisitorPages(deps.brand)
+    // The files of pages are on the primary domain only.
+    this.#pagesOfOthers = new VisitorPages({ ...deps.brand, logo: undefined, font: undefined })
   }
 
   /** HOT PATH. The 302 of a link; without `code`, to the destination after its expiry. */
@@ -100,14 +104,14 @@ export class Answers {
   askPassword(
     code: string,
     refusal: PasswordRefusal | undefined,
-    { budget, headers, isPreview }: Refused & { isPreview: boolean },
+    { budget, headers, domain, isPreview }: Refused & { isPreview: boolean },
   ): Answer {
     const { code: problem, retryAfter = '' } = refusal ?? { code: 'password_required' as const }
     const { status, message } = REFUSALS[problem]
     const isPage = isPreview || isNavigation(headers)
     const detail = problem === 'too_many_attempts' ? retryAfter : code
     const answer = isPage
-      ? this.#pages.passwordForm(problem, headers, retryAfter)
+      ? this.#pagesOf(domain).passwordForm(problem, headers, retryAfter)
       : json(status, { error: message(detail) })
     if (status === 401 && !isPage && !FETCH_METADATA.some((name) => headers.get(name) !== null)) {
       answer.headers['WWW-Authenticate'] = `Basic realm="${code}", charset="UTF-8"`
@@ -119,31 +123,36 @@ export class Answers {
   }
 
   /** A response without the destination to a request that does not follow the link. */
-  holdBack(why: HeldBack, { budget, headers }: Refused): Answer {
+  holdBack(why: HeldBack, { budget, headers, domain }: Refused): Answer {
     const requestId = newRequestId()
     const answer =
-      why === 'preview' ? this.#pages.preview(headers) : failure('prefetched', requestId)
+      why === 'preview' ? this.#pagesOf(domain).preview(headers) : failure('prefetched', requestId)
     answer.headers.Vary = 'Accept-Language, Purpose, Sec-Purpose, User-Agent'
     this.#describe(answer.headers, budget, requestId)
     return answer
   }
 
   /** The database fails, and the destination is not in memory. Returns the request's id too. */
-  fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
+  fail({ budget, headers, domain }: Refused): { answer: Answer; requestId: string } {
     const requestId = newRequestId()
     const answer = isNavigation(headers)
-      ? this.#pages.refusal('internal', headers)
+      ? this.#pagesOf(domain).refusal('internal', headers)
       : internalError(requestId)
     answer.headers.Vary = VARY
     this.#describe(answer.headers, budget, requestId)
     return { answer, requestId }
   }
 
-  #page(code: Refusal, { headers, reason, notFoundUrl }: Refused): Answer | undefined {
+  #pagesOf({ id }: RequestDomain): VisitorPages {
+    return id === PRIMARY_ID ? this.#pages : this.#pagesOfOthers
+  }
+
+  #page(code: Refusal, { headers, reason, domain }: Refused): Answer | undefined {
     if (!isNavigation(headers)) return undefined
+    const { notFoundUrl } = domain
     const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
     if (isRedirected) return redirectNavigation(notFoundUrl)
-    return this.#pages.refusal(code, headers, reason)
+    return this.#pagesOf(domain).refusal(code, headers, reason)
   }
 
   /** Adds the headers of every response. */

@@ -20,12 +20,12 @@ export interface Brand {
   name: string | undefined
   /** Paths of an image and of the typeface, in any of which no character is special in HTML. */
   logo: string | undefined
-  font: string
+  font: string | undefined
 }
 
 const styleOf = ({ font }: Brand): string =>
   [
-    `@font-face{font-family:Inter;src:url(${font}) format("woff2");font-weight:100 900}`,
+    font && `@font-face{font-family:Inter;src:url(${font}) format("woff2");font-weight:100 900}`,
     ':root{color-scheme:light dark}',
     'body{margin:0;min-height:100vh;display:grid;place-items:center;',
     'font:17px/1.5 Inter,system-ui,sans-serif;background:#fafafb;color:#17191f}',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { removeDomain, setDomain } from '../../src/domains/operations.ts'
 import type { TestApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
@@ -195,4 +196,18 @@ test('the displayed address may be an alias on any domain', async () => {
   expect((await patch(app, L, { domain: null })).body.display_url).toBe(`http://${PRIMARY}/card`)
   const wrong = await patch(app, L, { display_alias: `//${GO}/card` })
   expect(wrong.status).toBe(400)
+})
+
+test('pages for visitors of a domain use no file of the primary domain, which it does not have', async () => {
+  const logo = join(import.meta.dir, '../../docs/quick-start.png')
+  await using app = await appWithDomains({ OPERATOR_NAME: 'Acme', OPERATOR_LOGO: logo })
+  await patch(app, L, { password: 'open sesame' })
+  const headers = { 'sec-fetch-dest': 'document' }
+  const files = /(?:src="|url\()[^")]*/g
+  for (const path of ['/unknown', `/${L}`]) {
+    const there = await get(app, GO, path, { headers })
+    expect([path, there.text.match(files), there.text.includes('Acme')]).toEqual([path, null, true])
+    const primary = await get(app, PRIMARY, path, { headers })
+    expect([path, primary.text.match(files)?.length]).toEqual([path, 2])
+  }
 })

@@ -80,6 +80,19 @@ test('more passwords than one request may have are refused, and none of their li
   expect((await app.call('GET', '/LOCKED51X')).status).toBe(404)
 }, 30_000)
 
+test('a visitor with the right password passes also while its hash cannot be replaced', async () => {
+  await using app = await testApp()
+  const hash = Bun.password.hashSync(WORD, { algorithm: 'bcrypt', cost: 4 })
+  await importLines(app, [{ code: LOCKED, url: SECRET_URL, password_hash: hash }])
+  app.administer(({ db }) => {
+    db.run(`CREATE TRIGGER refuse BEFORE UPDATE OF password ON links
+      BEGIN SELECT RAISE(ABORT, 'the disk refuses'); END`)
+  })
+  const sent = await send(app, WORD)
+  expect([sent.status, hashOf(app)]).toEqual([303, hash])
+  expect((await app.call('GET', `/${LOCKED}`, { headers: cookieOf(sent) })).status).toBe(302)
+})
+
 test('a hash of bcrypt is verified, and replaced at the first success', async () => {
   await using app = await testApp()
   const hash = Bun.password.hashSync(WORD, { algorithm: 'bcrypt', cost: 4 })
