@@ -1,5 +1,5 @@
 import { type Command, Option } from '@commander-js/extra-typings'
-import type { Domain } from '../domains/domains.ts'
+import type { Domain, DomainUses } from '../domains/domains.ts'
 import {
   addDomain as add,
   type DomainInput,
@@ -88,12 +88,12 @@ interface DomainOptions {
 
 async function addDomain(deps: Administration, options: DomainOptions): Promise<string> {
   const { host } = await add(deps, await inputOf(deps, options))
-  return changed(deps, host, { verb: 'is added', json: options.json })
+  return shown(deps, host, { verb: 'is added', json: options.json })
 }
 
 async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {
   const { host } = await set(deps, await inputOf(deps, options))
-  return changed(deps, host, { verb: 'is changed', json: options.json })
+  return shown(deps, host, { verb: 'is changed', json: options.json })
 }
 
 async function inputOf(
@@ -111,18 +111,20 @@ async function inputOf(
   }
 }
 
-function changed(
+async function shown(
   deps: Administration,
   host: string,
   { verb, json }: { verb: string; json: Flag },
-): string {
-  const domain = deps.data.domains.findByHost(host) as Domain
-  return json ? JSON.stringify(viewOf(deps, domain)) : `${host} ${verb}.\n${lineOf(deps, domain)}`
+): Promise<string> {
+  const view = (await viewsOf(deps)).find(({ domain }) => domain === host)
+  // Another command may have removed it meanwhile.
+  if (!view) return json ? JSON.stringify({ domain: host }) : `${host} ${verb}.`
+  return json ? JSON.stringify(view) : `${host} ${verb}.\n${lineOf(view)}`
 }
 
-function listDomains(deps: Administration, { json }: { json?: Flag }): string {
-  const all = deps.data.domains.list()
-  const lines = all.map((one) => (json ? JSON.stringify(viewOf(deps, one)) : lineOf(deps, one)))
+async function listDomains(deps: Administration, { json }: { json?: Flag }): Promise<string> {
+  const views = await viewsOf(deps)
+  const lines = views.map((view) => (json ? JSON.stringify(view) : lineOf(view)))
   return lines.join('\n') || (json ? '' : 'No domains beside that of BASE_URL.')
 }
 
@@ -135,9 +137,16 @@ async function removeDomain(
   return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.`
 }
 
-function viewOf({ accounts, data }: Administration, domain: Domain) {
-  const { id, host, rootUrl, notFoundUrl, codes, access, accountId } = domain
-  const { links, aliases } = data.domains.usesOf(id)
+async function viewsOf(deps: Administration) {
+  const uses = await deps.data.domains.countUses({})
+  return deps.data.domains.list().map((one) => viewOf(deps, one, uses[one.id]))
+}
+
+type View = ReturnType<typeof viewOf>
+
+function viewOf({ accounts }: Administration, domain: Domain, uses: DomainUses | undefined) {
+  const { host, rootUrl, notFoundUrl, codes, access, accountId } = domain
+  const { links = 0, aliases = 0 } = uses ?? {}
   const user = accountId === null ? access : (accounts.findById(accountId)?.name ?? null)
   return {
     domain: host,
@@ -150,8 +159,7 @@ function viewOf({ accounts, data }: Administration, domain: Domain) {
   }
 }
 
-function lineOf(deps: Administration, domain: Domain): string {
-  const view = viewOf(deps, domain)
+function lineOf(view: View): string {
   const pages = [
     view.root_url && `/ to ${view.root_url}`,
     view.not_found_url && `unknown paths to ${view.not_found_url}`,

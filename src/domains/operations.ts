@@ -63,9 +63,10 @@ export async function removeDomain(
     const conflicts = data.domains.conflictsOf(id).join(', ')
     const primary = primaryHost(deps)
     if (conflicts !== '') throw refused(`${primary} has aliases of ${host} already: ${conflicts}`)
-    for (let moved = 1; moved > 0; ) {
+    // A part that is not full is the last one, so that new links cannot keep this from ending.
+    for (let isMore = true; isMore; ) {
       const { codes, paths } = await data.domains.moveSome({ host, most: MOVED_AT_ONCE })
-      moved = codes.length + paths.length
+      isMore = Math.max(codes.length, paths.length) === MOVED_AT_ONCE
     }
   }
   const result = await data.domains.remove({ host })

@@ -42,19 +42,23 @@ export function findPathProblem(path: string): string | undefined {
  */
 export type AliasName = string
 
-export interface AliasPlace {
+export interface AliasParts {
   /** The host; null for the primary domain. */
   domain: string | null
   path: string
 }
 
-export const nameOf = ({ domain, path }: AliasPlace): AliasName =>
+export const nameOf = ({ domain, path }: AliasParts): AliasName =>
   domain === null ? path : `//${domain}/${path}`
 
-export function parseName(name: AliasName): AliasPlace {
+export function parseName(name: AliasName): AliasParts {
   const [, domain = null, path = name] = /^\/\/([^/]+)\/(.*)$/s.exec(name) ?? []
   return { domain, path }
 }
+
+/** The host of the address that people see; null for the primary domain. */
+export const displayedDomain = (link: { domain: string | null; alias: AliasName | null }) =>
+  link.alias === null ? link.domain : parseName(link.alias).domain
 
 /** Paths on the primary domain, and those on each other one by its host. */
 export function aliasLists(aliases: readonly Pick<StoredAlias, 'name'>[]) {
@@ -270,11 +274,11 @@ export function aliasPatcher(db: Database) {
         before.map(({ name }) => name),
         patch,
       )
-      const places = added.map(parseName)
-      if (places.some(({ domain }) => domain !== null && !domains.mayUse(accountId, domain))) {
+      const parts = added.map(parseName)
+      if (parts.some(({ domain }) => domain !== null && !domains.mayUse(accountId, domain))) {
         return 'bad_domain'
       }
-      const taken = places.find(rows.isTaken)
+      const taken = parts.find(rows.isTaken)
       if (taken !== undefined) return { taken: taken.path }
       if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
       const { display } = patch
@@ -344,18 +348,18 @@ export function aliasRows(db: Database) {
   return {
     ofLink: (linkId: number) => ofLink.all(linkId),
     /** An alias of the domain or a code has the path already; a code is found before an alias. */
-    isTaken: ({ domain, path }: AliasPlace): boolean =>
+    isTaken: ({ domain, path }: AliasParts): boolean =>
       taken.get(path, path.toLowerCase(), toCode(path) ?? null, domainId(domain)) !== null,
     /** `anyCase`: the path is in small letters. The domain exists. */
-    add(linkId: number, { domain, path }: AliasPlace, anyCase = false): void {
+    add(linkId: number, { domain, path }: AliasParts, anyCase = false): void {
       insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0, domainId(domain))
     },
     /** Chooses the alias that people see; null: the newest. */
     display(linkId: number, name: AliasName | null): void {
-      const place = name === null ? null : parseName(name)
-      display.run(linkId, place?.path ?? null, domainId(place?.domain ?? null))
+      const parts = name === null ? null : parseName(name)
+      display.run(linkId, parts?.path ?? null, domainId(parts?.domain ?? null))
     },
-    remove: ({ domain, path }: AliasPlace): void => void remove.run(domainId(domain), path),
+    remove: ({ domain, path }: AliasParts): void => void remove.run(domainId(domain), path),
     removeAllOf: (linkId: number): void => void removeAll.run(linkId),
   }
 }

@@ -88,13 +88,13 @@ export class KnownCodes {
 interface AddCodes {
   /** Memory of a `CodeFilter`. */
   memory: SharedArrayBuffer
-  /** Starts after the link with this id, or after this alias: see `readPlace`. */
+  /** Starts after the link with this id, or after this alias: see `readCursor`. */
   after: number | string
   max: number
 }
 
 /** The domain and the path of an alias; an empty text is before the first one. */
-function readPlace(text: string): { domainId: number; path: string } {
+function readCursor(text: string): { domainId: number; path: string } {
   const slash = text.indexOf('/')
   return { domainId: Number(text.slice(0, slash)), path: text.slice(slash + 1) }
 }
@@ -128,7 +128,7 @@ function codeReads(db: Database) {
     addCodes({ memory, after, max }: AddCodes): number | string | undefined {
       const filter = new CodeFilter(memory)
       if (typeof after === 'string') {
-        const { domainId, path: last } = readPlace(after)
+        const { domainId, path: last } = readCursor(after)
         const aliases = nextAliases.all(domainId, last, max)
         for (const { path, folded } of aliases) {
           filter.add(path)

@@ -149,7 +149,7 @@ interface PublicUrlsOptions {
 }
 
 /** A path on one of the hosts of short URLs, with its first slash. */
-interface OwnPath {
+interface OwnAddress {
   domain: RequestDomain
   path: string
 }
@@ -208,7 +208,7 @@ export class PublicUrls {
    * The domain and the path of a text that begins with a host of short URLs, with or without
    * scheme; without query and fragment. Undefined for any other text.
    */
-  placeIn(text: string): OwnPath | undefined {
+  addressIn(text: string): OwnAddress | undefined {
     const [, scheme = this.#scheme, rest] = ADDRESS.exec(text) ?? []
     const url = rest === undefined ? undefined : URL.parse(`${scheme}//${rest}`)
     if (!url) return undefined

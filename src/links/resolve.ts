@@ -15,7 +15,7 @@ import { peelings, withoutInvisible } from './pasted.ts'
 export interface ResolveDeps {
   reads: { findByCode(code: Code): Link | undefined }
   aliases: Pick<AliasReads, 'findByPath'>
-  addresses: Pick<PublicUrls, 'placeIn'>
+  addresses: Pick<PublicUrls, 'addressIn'>
 }
 
 /** Characters. The longest alias takes 765 encoded, and 1,275 encoded twice. */
@@ -49,7 +49,7 @@ export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
 
 /** The alias that a person types: a path, or a whole short URL that is printed somewhere. */
 export function typedName({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string): AliasName {
-  const address = addresses.placeIn(text)
+  const address = addresses.addressIn(text)
   if (!address) return text.replace(/^\//, '')
   const { domain, path } = address
   return nameOf({
@@ -94,7 +94,7 @@ function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string)
 }
 
 function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[] {
-  const address = addresses.placeIn(text)
+  const address = addresses.addressIn(text)
   if (address) {
     const { domain, path } = address
     return [{ path: (decodePath(path) ?? path).slice(1), domain }]

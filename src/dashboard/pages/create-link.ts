@@ -1,3 +1,4 @@
+import { BAD_DOMAIN } from '../../domains/host.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { type Code, newCode, toCode } from '../../lib/code.ts'
@@ -99,6 +100,9 @@ async function atPath<Result>(create: () => Promise<Result>): Promise<Result> {
     if (error.code === 'code_in_use' || error.code === 'path_taken') {
       throw refuseAt('code', error.message)
     }
+    if (error.message === BAD_DOMAIN) {
+      throw refuseAt('code', 'This account cannot use the domain. Choose another one.')
+    }
     if (error.message === BAD_TIMES) throw refuseAt('expires_at', BAD_ORDER)
     return atField('url', () => Promise.reject(error))
   }
@@ -132,7 +136,7 @@ function readDomain({ deps, form }: Pick<PageContext, 'deps' | 'form'>): string 
 /** A path, or the whole short URL that is printed somewhere: then with its domain. */
 function typedPath(deps: DashboardDeps, sent: string) {
   const name = typedName(deps, sent)
-  if (deps.addresses.placeIn(sent)) return parseName(name)
+  if (deps.addresses.addressIn(sent)) return parseName(name)
   return { domain: undefined, path: name }
 }
 

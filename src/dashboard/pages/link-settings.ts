@@ -109,13 +109,13 @@ async function saveAliases(context: PageContext, { code }: Link): Promise<void> 
 /** Gives the link the domain in `domain`; an empty text is the primary one. */
 async function saveDomain({ deps, user, form }: PageContext, { code }: Link): Promise<void> {
   const domain = form.text('domain') || null
-  await atField('domain', () => changeProperties(deps, user.account, [code], { domain }))
+  await changeProperties(deps, user.account, [code], { domain })
 }
 
 /** A path on the chosen domain, or the whole short URL that is printed somewhere. */
 function typedAlias(deps: DashboardDeps, text: string, chosen: string | null): AliasName {
   const { domain, path } = parseName(typedName(deps, text))
-  const host = deps.addresses.placeIn(text) ? domain : chosen
+  const host = deps.addresses.addressIn(text) ? domain : chosen
   return nameOf({ domain: host, path: parseWith(AliasPath, path) })
 }
 

@@ -1,4 +1,4 @@
-import { DOMAINS_MAX, type Domain } from '../../domains/domains.ts'
+import { DOMAINS_MAX, type Domain, type DomainUses } from '../../domains/domains.ts'
 import { addDomain, type DomainInput, removeDomain, setDomain } from '../../domains/operations.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -87,9 +87,10 @@ async function atOwnField<Result>(run: () => Promise<Result>, field = 'host'): P
 
 const primaryOf = ({ baseUrl }: DashboardDeps): string => new URL(baseUrl).hostname
 
-function listPage(context: PageContext): Response {
+async function listPage(context: PageContext): Promise<Response> {
   const { deps } = context
   const domains = deps.data.domains.list()
+  const uses = await deps.data.domains.countUses({})
   return page(context, {
     title: 'Domains',
     tabs: serviceTabs('Domains'),
@@ -99,7 +100,7 @@ function listPage(context: PageContext): Response {
         html`<p><code>${readableHost(primaryOf(deps))}</code> is the primary domain
           (<code>BASE_URL</code>): it answers every code, and has the dashboard and the API. Other
           domains have short links only.</p>`,
-        domains.length > 0 && domainTable(deps, domains),
+        domains.length > 0 && domainTable(deps, domains, uses),
       ])}
       <div class="columns cards">
         ${
@@ -125,19 +126,19 @@ function listPage(context: PageContext): Response {
   })
 }
 
+/** By the id of each domain. */
+type Uses = Readonly<Record<number, DomainUses>>
+
 const ACCESS = { owners: 'Owners of the service', all: 'All accounts' } as const
 
-const domainTable = (deps: DashboardDeps, domains: readonly Domain[]): Html =>
+const domainTable = (deps: DashboardDeps, domains: readonly Domain[], uses: Uses): Html =>
   parts.table('Further domains', domains, {
     Domain: ({ host }) =>
       html`<a class="code long" href="${`${PATH}/${host}`}">${readableHost(host)}</a>`,
     Answers: ({ codes }) => (codes === 'all' ? 'every code' : 'its own links'),
     For: (domain) => accessText(deps, domain),
-    Links: { cell: ({ id }) => parts.count(deps.data.domains.usesOf(id).links), isNumber: true },
-    Aliases: {
-      cell: ({ id }) => parts.count(deps.data.domains.usesOf(id).aliases),
-      isNumber: true,
-    },
+    Links: { cell: ({ id }) => parts.count(uses[id]?.links ?? 0), isNumber: true },
+    Aliases: { cell: ({ id }) => parts.count(uses[id]?.aliases ?? 0), isNumber: true },
   })
 
 const accessText = ({ accounts }: DashboardDeps, { access, accountId }: Domain): string =>
@@ -192,9 +193,10 @@ function requireDomain({ deps, params }: PageContext): Domain {
   return domain
 }
 
-function domainPage(context: PageContext): Response {
+async function domainPage(context: PageContext): Promise<Response> {
   const { deps, user } = context
   const domain = requireDomain(context)
+  const uses = await deps.data.domains.countUses({})
   const { host } = domain
   return page(context, {
     title: readableHost(host),
@@ -211,7 +213,7 @@ function domainPage(context: PageContext): Response {
         )}
         ${parts.card('What the domain needs', needs(deps, host))}
       </div>
-      ${parts.card('Remove the domain', removeForm(context, domain))}`,
+      ${parts.card('Remove the domain', removeForm(context, domain, uses))}`,
   })
 }
 
@@ -229,9 +231,9 @@ const needs = (deps: DashboardDeps, host: string): Html => html`
   <p class="hint">DNS changes can take an hour. <code>docs/domains.md</code> has each step with its
     command and a test.</p>`
 
-function removeForm(context: PageContext, { id, host }: Domain): Html {
-  const { deps, user, refusal } = context
-  const { links, aliases } = deps.data.domains.usesOf(id)
+function removeForm(context: PageContext, { id, host }: Domain, uses: Uses): Html {
+  const { user, refusal } = context
+  const { links = 0, aliases = 0 } = uses[id] ?? {}
   const isUsed = links + aliases > 0
   const used = `${parts.plural(links, 'link')} and ${parts.plural(aliases, 'alias', 'aliases')}`
   const problem = errorOf(refusal, 'moves_links')

@@ -1,6 +1,6 @@
-import { PRIMARY_ID } from '../../hot/destination-cache.ts'
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
+import { displayedDomain } from '../../links/aliases.ts'
 import type { PublicUrls } from '../../links/link.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import { sparkline } from './chart.ts'
@@ -60,7 +60,7 @@ const TAGS_MAX = 4
 function addressData({ link, addresses, search }: LinkRowProps, address: string): Html {
   const path = address.indexOf('/') + 1
   const [host, rest] = markMatch([address.slice(0, path), address.slice(path)], search)
-  const isPrimary = addresses.placeIn(addresses.display(link))?.domain.id === PRIMARY_ID
+  const isPrimary = displayedDomain(link) === null
   const shown = html`<span class="${isPrimary ? 'host' : 'other-host'}">${host}</span>${rest}`
   return html`<data class="code" value="${addresses.display(link)}">${shown}</data>`
 }
