@@ -141,7 +141,7 @@ export class PostgresLog {
     { batch, version, calls }: NewEntry,
     deadline: number,
     ms = STATEMENT_MS,
-  ): Promise<Place> {
+  ): Promise<Position> {
     const { host } = this.#options
     const [row] = await this.#append.run(
       // The time is compared when the row of the head is locked. If an earlier attempt commits
@@ -343,7 +343,7 @@ export class PostgresLog {
   }
 }
 
-export type Place = Pick<Entry, 'seq' | 'chain'>
+export type Position = Pick<Entry, 'seq' | 'chain'>
 
 interface Subscriber {
   entry: () => void

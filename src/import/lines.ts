@@ -198,9 +198,9 @@ function checkRow(
   if ('outcome' in given) return given
   const row = onStoredDomains(addresses, given)
   const { url, properties } = row
-  const places = [...row.aliases, ...row.aliasesAnyCase].map(parseName)
-  const paths = places.map(({ path }) => path)
-  const named = [properties.domain, ...places.map(({ domain }) => domain)]
+  const aliases = [...row.aliases, ...row.aliasesAnyCase].map(parseName)
+  const paths = aliases.map(({ path }) => path)
+  const named = [properties.domain, ...aliases.map(({ domain }) => domain)]
   const unknown = named.find((host) => host && !allowed.domains.has(host))
   if (unknown) {
     const hint = 'an owner of the service can add it with hopcode domain add'

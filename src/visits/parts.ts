@@ -26,13 +26,13 @@ export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new 
 /**
  * The stored form: a version, `known`, `observed`, and each value with its count, all as varints
  * (LEB128). The lowest bit of a value is set if its count is 1; the count is then left out. The
- * next three bits are its kind. The bits above are its place in `NUMBERED`, counted from 1; after
- * place 0, the length and the bytes of a text follow.
+ * next three bits are its kind. The bits above are its index in `NUMBERED`, counted from 1; after
+ * index 0, the length and the bytes of a text follow.
  */
 const VERSION = 2
 const KINDS_MAX = 8
 
-const PLACES = VISIT_KINDS.map(
+const INDEXES = VISIT_KINDS.map(
   (kind) => new Map(NUMBERED[kind].map((value, at) => [value, at + 1])),
 )
 
@@ -43,10 +43,10 @@ export function encodeSums({ known, observed, counts }: VisitSums): Uint8Array {
   // Sorted: the same sums are the same bytes on all hosts.
   for (const key of [...counts.keys()].sort()) {
     const kind = Number(key[0])
-    const place = PLACES[kind]?.get(visitValue(key)) ?? 0
+    const index = INDEXES[kind]?.get(visitValue(key)) ?? 0
     const count = counts.get(key) as number
-    pushVarint(out, (place * KINDS_MAX + kind) * 2 + (count === 1 ? 1 : 0))
-    if (place === 0) {
+    pushVarint(out, (index * KINDS_MAX + kind) * 2 + (count === 1 ? 1 : 0))
+    if (index === 0) {
       const text = Buffer.from(visitValue(key))
       pushVarint(out, text.length)
       for (const byte of text) out.push(byte)
@@ -65,9 +65,9 @@ export function decodeSums(bytes: Uint8Array): VisitSums {
     const number = input.next()
     const code = Math.floor(number / 2)
     const kind = VISIT_KINDS[code % KINDS_MAX]
-    const place = Math.floor(code / KINDS_MAX)
+    const index = Math.floor(code / KINDS_MAX)
     const value =
-      place === 0 ? textOf(input.bytes(input.next())) : kind && NUMBERED[kind][place - 1]
+      index === 0 ? textOf(input.bytes(input.next())) : kind && NUMBERED[kind][index - 1]
     if (!kind || value === undefined) throw new RangeError('a value of these sums is unknown')
     sums.counts.set(visitKey(kind, value), number % 2 === 1 ? 1 : input.next())
   }

@@ -23,7 +23,7 @@ export const VALUES_MAX: Record<VisitKind, { link: number; account: number }> = 
 }
 
 /**
- * The values of these kinds, with their names. A value is stored as its place in the list, which
+ * The values of these kinds, with their names. A value is stored as its index in the list, which
  * takes less space than its text: append only. Other values are stored as texts.
  */
 export const NAMES = {
@@ -70,7 +70,7 @@ export const NUMBERED: Record<VisitKind, readonly string[]> = {
   bot: Object.keys(NAMES.bot),
 }
 
-/** AA to ZZ: every code of ISO 3166-1 alpha-2 has its place. */
+/** AA to ZZ: every code of ISO 3166-1 alpha-2 has its index. */
 function twoLetters(): string[] {
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
   return letters.flatMap((first) => letters.map((second) => first + second))

@@ -102,8 +102,8 @@ async function shortenAll(context: PageContext): Promise<BulkItem[]> {
   const fileName = file?.name.slice(0, FILE_NAME_MAX)
   const pasted = linesOf(form.raw('urls'), bulkMax + 1)
   const lines = [
-    ...pasted.map((line) => ({ ...line, place: `Line ${line.line}` })),
-    ...fromFile.map((line) => ({ ...line, place: `${fileName}, line ${line.line}` })),
+    ...pasted.map((line) => ({ ...line, source: `Line ${line.line}` })),
+    ...fromFile.map((line) => ({ ...line, source: `${fileName}, line ${line.line}` })),
   ]
   if (lines.length === 0) throw refuseAt('urls', 'Paste at least one URL, or choose a file.')
   if (lines.length > bulkMax) {
@@ -126,7 +126,7 @@ async function urlsOfFile(file: Blob, linesMax: number): Promise<UrlLine[]> {
 
 async function shortenLines(
   { deps, user }: PageContext,
-  lines: readonly (UrlLine & { place: string })[],
+  lines: readonly (UrlLine & { source: string })[],
 ): Promise<BulkItem[]> {
   const urls = lines.flatMap(({ text, problem }) =>
     problem === undefined ? [withScheme(text)] : [],
@@ -144,7 +144,7 @@ async function shortenLines(
   }
   return lines.map((line, at) => ({
     id: `result-${at}`,
-    place: line.place,
+    source: line.source,
     text: line.text,
     view: viewOf(line),
   }))
@@ -250,7 +250,7 @@ interface BulkItem {
   /** Unique on the page. */
   id: string
   /** Where the URL was: `Line 3`, or `links.csv, line 3`. */
-  place: string
+  source: string
   text: string
   view: BulkItemView
 }
@@ -284,8 +284,8 @@ const okLine = ({ view: { code, short_url, url, passcode, created_at, reused } }
 function bulkCsv(items: readonly BulkItem[]): string {
   const failed = items
     .filter(isFailed)
-    .map(({ place, text, view }) =>
-      csvLine(['', '', text, '', '', `failed (${place}): ${view.error}`]),
+    .map(({ source, text, view }) =>
+      csvLine(['', '', text, '', '', `failed (${source}): ${view.error}`]),
     )
   return [BYTE_ORDER_MARK, CSV_HEAD, ...failed, ...items.filter(isOk).map(okLine)].join('')
 }
@@ -312,7 +312,7 @@ function resultCards(items: readonly BulkItem[], lines: readonly Html[]): Html {
 const failedCard = (failed: readonly FailedItem[]): Html =>
   parts.card('Failed', [
     parts.table('Lines that failed', failed.slice(0, ROWS_MAX), {
-      Source: ({ place }) => breakable(place),
+      Source: ({ source }) => breakable(source),
       Reason: ({ view }) => view.error,
       URL: ({ text }) => html`<span class="code">${beginning(text)}</span>`,
     }),
@@ -346,7 +346,7 @@ const reusedCard = (reused: readonly OkItem[]): Html =>
   ])
 
 const LINK_COLUMNS = {
-  Source: ({ place }: OkItem) => breakable(place),
+  Source: ({ source }: OkItem) => breakable(source),
   'Short URL': ({ id, view }: OkItem) =>
     shortUrl(view.short_url, { id, href: linkPath(view.code) }),
   Destination: ({ view }: OkItem) => destination(view.url, linkPath(view.code)),

@@ -35,8 +35,8 @@ export function longTime(epochMs: number, zone: string): string {
     time.toPlainDateTime().toZonedDateTime(zone, { disambiguation }),
   )
   const isTwice = earlier?.offset !== later?.offset
-  const place = isTwice ? `${zoneName(zone)}, UTC${time.offset}` : zoneName(zone)
-  return `${longDate(time.toPlainDate())}, ${clock} (${place})`
+  const zoneText = isTwice ? `${zoneName(zone)}, UTC${time.offset}` : zoneName(zone)
+  return `${longDate(time.toPlainDate())}, ${clock} (${zoneText})`
 }
 
 /** `21:00:30 (Europe/Berlin)`: a time of today. */
