@@ -10,10 +10,11 @@ import {
   exportPage,
 } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
-import { type ImportDeps, importLines } from '../import/lines.ts'
+import { hostsFor, type ImportDeps, importLines } from '../import/lines.ts'
 import { isFine } from '../import/outcomes.ts'
 import { type Found, type ImportOptions, SENT_ROWS_MAX } from '../import/plan.ts'
 import { readInProcess } from '../import/reader.ts'
+import type { DomainOptions } from '../import/row-domains.ts'
 import { countRows, type ImportedRow, runImport, type Send, writeReport } from '../import/run.ts'
 import { SourceError, type SourceFile } from '../import/source.ts'
 import { print, printNotice } from '../lib/log.ts'
@@ -25,7 +26,7 @@ import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
 import { describeImport, importJson } from './import-result.ts'
 import { type Flag, JSON_OBJECT, parseText } from './options.ts'
-import { describeRate, Progress } from './progress.ts'
+import { Rate } from './progress.ts'
 import { explained, target } from './remote.ts'
 import { callService, findService } from './socket.ts'
 
@@ -139,7 +140,7 @@ function formatAndFiles(words: readonly string[]): {
 export type MovingDeps = Pick<Administration, 'accounts' | 'data'> & ImportDeps & ExportFileDeps
 
 /** What the commands run in the service. */
-export const movingCommands = { importBatch, exportBatch }
+export const movingCommands = { importBatch, exportBatch, importHosts }
 
 interface ImportBatch {
   account?: string
@@ -160,6 +161,10 @@ async function exportBatch(
   return exportPage(deps, chooseAccount(deps, account).id, { format, above })
 }
 
+async function importHosts(deps: MovingDeps, { account }: { account?: string }) {
+  return hostsFor(deps, chooseAccount(deps, account), { isOperator: true })
+}
+
 function chooseAccount({ accounts }: Pick<MovingDeps, 'accounts'>, text?: string): AccountRow {
   if (text !== undefined) return findAccount(accounts, text)
   const [owner, ...others] = accounts.listOwners()
@@ -167,7 +172,7 @@ function chooseAccount({ accounts }: Pick<MovingDeps, 'accounts'>, text?: string
   throw new CommandError(`there ${owner ? 'are several owners' : 'is no owner'}: use --account`)
 }
 
-interface CommandImport extends Omit<ImportOptions, 'format' | 'domains'> {
+interface CommandImport extends Omit<ImportOptions, 'format' | keyof DomainOptions> {
   account?: string | undefined
   dryRun?: Flag
   domain?: string[] | undefined
@@ -181,10 +186,10 @@ async function importFiles(
   names: readonly string[],
   { account, dryRun, domain, report, force, json, ...rest }: CommandImport,
 ): Promise<void> {
-  const options: ImportOptions = { ...rest, format, domains: domain, dryRun }
   const files = await Promise.all(names.map(openFile))
   using progress = new Rate()
-  const { send, rowsMax } = await receiverOf(account, dryRun === true)
+  const { send, hosts, rowsMax } = await receiverOf(account, dryRun === true)
+  const options: ImportOptions = { ...rest, format, domains: domain, hosts, dryRun }
   let rows = 0
   // Opened once the files are read: a refusal leaves an existing report as it is.
   let file: number | undefined
@@ -259,12 +264,19 @@ async function serviceOf(account: string | undefined) {
 
 interface Receiver {
   send: Send<string>
+  /** Domains that the links may have. */
+  hosts: string[]
   rowsMax?: number | undefined
 }
 
 async function receiverOf(account: string | undefined, dryRun: boolean): Promise<Receiver> {
   const call = await serviceOf(account)
-  if (call) return { send: (lines, before) => call('importBatch', { lines, dryRun, before }) }
+  if (call) {
+    return {
+      send: (lines, before) => call('importBatch', { lines, dryRun, before }),
+      hosts: await call('importHosts', {}),
+    }
+  }
   const { url, apiKey = '' } = await target()
   return remoteReceiver(new Hopcode({ url, apiKey }), url, dryRun)
 }
@@ -279,11 +291,13 @@ export async function remoteReceiver(
   const refusal = await empty.catch((error: unknown) => error)
   const most = /between 1 and (\d+) lines/.exec((refusal as Error).message)?.[1]
   if (!most) throw refusal
+  const { items } = await explained(url, hopcode.domains())
   const send: Send<string> = async (lines) => {
     const { results, links, bytes } = await explained(url, hopcode.importLines(lines, { dryRun }))
     return { results, stored: { links, urlBytes: bytes } }
   }
-  return { send, rowsMax: Math.min(Number(most), SENT_ROWS_MAX) }
+  const hosts = items.map(({ domain }) => domain)
+  return { send, hosts, rowsMax: Math.min(Number(most), SENT_ROWS_MAX) }
 }
 
 interface CommandExport {
@@ -355,37 +369,5 @@ async function* exportChunks(
     const page: { text: string; next?: number } = await call('exportBatch', { format, above })
     yield page.text
     above = page.next
-  }
-}
-
-const NOTE_MS = 200
-
-/** Rows, rate and remaining time, on one line of a terminal. */
-class Rate implements Disposable {
-  readonly #progress = new Progress()
-  #text = ''
-  #before = 0
-  #startedAt = performance.now()
-  #printedAt = this.#startedAt
-
-  /** `done` and `total` count rows, or the unit that is named. */
-  note(text: string, counted: { done: number; total?: number; unit?: string }): void {
-    const now = performance.now()
-    if (text !== this.#text) {
-      this.#text = text
-      this.#startedAt = now
-      this.#before = counted.done
-    }
-    if (now - this.#printedAt < NOTE_MS) return
-    this.#printedAt = now
-    const { unit = 'rows', ...counts } = counted
-    const elapsedMs = now - this.#startedAt
-    this.#progress.step(
-      `${text} ${describeRate({ ...counts, unit, before: this.#before, elapsedMs })}`,
-    )
-  }
-
-  [Symbol.dispose](): void {
-    this.#progress[Symbol.dispose]()
   }
 }

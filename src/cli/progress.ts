@@ -40,3 +40,35 @@ export function describeRate({ done, total, unit, before, elapsedMs }: Rated): s
   const left = total === undefined ? '' : `, ${number(Math.ceil((total - done) / rate))} s left`
   return `${counted}, ${number(Math.round(rate))}/s${left}`
 }
+
+const NOTE_MS = 200
+
+/** Rows, rate and remaining time, on one line of a terminal. */
+export class Rate implements Disposable {
+  readonly #progress = new Progress()
+  #text = ''
+  #before = 0
+  #startedAt = performance.now()
+  #printedAt = this.#startedAt
+
+  /** `done` and `total` count rows, or the unit that is named. */
+  note(text: string, counted: { done: number; total?: number; unit?: string }): void {
+    const now = performance.now()
+    if (text !== this.#text) {
+      this.#text = text
+      this.#startedAt = now
+      this.#before = counted.done
+    }
+    if (now - this.#printedAt < NOTE_MS) return
+    this.#printedAt = now
+    const { unit = 'rows', ...counts } = counted
+    const elapsedMs = now - this.#startedAt
+    this.#progress.step(
+      `${text} ${describeRate({ ...counts, unit, before: this.#before, elapsedMs })}`,
+    )
+  }
+
+  [Symbol.dispose](): void {
+    this.#progress[Symbol.dispose]()
+  }
+}

@@ -253,6 +253,17 @@ export interface Schemas {
     domain_aliases?: {
       [key: string]: string[];
     } | null;
+    /**
+     * @description The same, in any case.
+     * @example {
+     *   "go.example": [
+     *     "menu"
+     *   ]
+     * }
+     */
+    domain_aliases_any_case?: {
+      [key: string]: string[];
+    } | null;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at?: string | null;
     hits?: number | null;
@@ -311,7 +322,7 @@ export interface Schemas {
     results: Schemas["ImportLineResult"][];
   };
   ImportLineResult: {
-    outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "repeated" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
+    outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "repeated" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "unknown_domain" | "not_allowed" | "bad_row";
     code: string | null;
     message: string;
   };

@@ -1,7 +1,7 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
-import { type AliasReads, aliasLists, parseName, type StoredAlias } from '../links/aliases.ts'
+import { type AliasReads, aliasLists, type StoredAlias } from '../links/aliases.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { PublicUrls } from '../links/link.ts'
 import type { DetailedLink } from '../links/properties.ts'
@@ -84,9 +84,8 @@ function jsonLine(
   const sorted = aliases.toSorted(
     (one, other) => Number(other.name === displayed) - Number(one.name === displayed),
   )
-  const isAnyCase = (one: StoredAlias) => one.anyCase === 1
-  const exact = aliasLists(sorted.filter((one) => !isAnyCase(one) || isOnDomain(one)))
-  const anyCase = aliasLists(sorted.filter((one) => isAnyCase(one) && !isOnDomain(one)))
+  const exact = aliasLists(sorted.filter((one) => one.anyCase === 0))
+  const anyCase = aliasLists(sorted.filter((one) => one.anyCase === 1))
   const line = {
     code,
     url,
@@ -95,13 +94,12 @@ function jsonLine(
     aliases: orAbsent(exact.aliases),
     aliases_any_case: orAbsent(anyCase.aliases),
     domain_aliases: orAbsent(exact.domain_aliases),
+    domain_aliases_any_case: orAbsent(anyCase.domain_aliases),
     ...Object.fromEntries(set),
     protected: view.protected || undefined,
   }
   return `${JSON.stringify(line)}\n`
 }
-
-const isOnDomain = ({ name }: StoredAlias) => parseName(name).domain !== null
 
 const orAbsent = <List extends object>(list: List) =>
   Object.keys(list).length > 0 ? list : undefined

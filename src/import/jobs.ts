@@ -5,7 +5,7 @@ import { MINUTE } from '../lib/clock.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { type Hold, SharedBudget } from '../limits/shared-budget.ts'
-import { type ImportDeps, importRows } from './lines.ts'
+import { hostsFor, type ImportDeps, importRows } from './lines.ts'
 import type { ImportOptions } from './plan.ts'
 import { readInProcess } from './reader.ts'
 import { type ImportedRow, runImport, type Summary, writeReport } from './run.ts'
@@ -159,6 +159,8 @@ export class ImportJobs {
     const options = {
       ...job.options,
       as: 'rows' as const,
+      hosts: hostsFor(this.#deps, owner),
+      asksDomains: true,
       dryRun,
       rowsMax: job.file.isTrusted ? undefined : ROWS_MAX,
     }

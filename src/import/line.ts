@@ -46,6 +46,9 @@ export const ImportLine = z
       domain_aliases: DomainAliases.nullish().meta({
         description: 'Further paths on other domains: a list for each host.',
       }),
+      domain_aliases_any_case: DomainAliases.nullish().meta({
+        description: 'The same, in any case.',
+      }),
       created_at: timeBody('created_at').nullish(),
       hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
       protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
@@ -102,6 +105,7 @@ const OUTCOME_OF: Readonly<Record<string, Outcome>> = {
   aliases: 'invalid_path',
   aliases_any_case: 'invalid_path',
   domain_aliases: 'invalid_path',
+  domain_aliases_any_case: 'invalid_path',
 }
 
 /** The row, or why the line is none. */
@@ -129,7 +133,8 @@ export function parseRow(value: unknown): ImportRow | RowResult {
 
 function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   const { code, url, aliases, aliases_any_case, created_at, hits, ...others } = line
-  const { domain_aliases, ...rest } = others
+  const { domain_aliases, domain_aliases_any_case, ...rest } = others
+  const anyCase = [...(aliases_any_case ?? []), ...namesOf(domain_aliases_any_case ?? {})]
   const { protected: isProtected, password_hash: hash, ...properties } = rest
   const hasPassword = properties.password != null || hash != null
   const isLost = isProtected === true && !hasPassword
@@ -138,7 +143,7 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
     code: (code && toCode(code)) || null,
     url,
     aliases: [...(aliases ?? []), ...namesOf(domain_aliases ?? {})],
-    aliasesAnyCase: (aliases_any_case ?? []).map((path) => path.toLowerCase()),
+    aliasesAnyCase: anyCase.map((name) => name.toLowerCase()),
     createdAt: created_at ?? null,
     hits: hits ?? 0,
     properties: isLost ? { ...properties, paused: true } : properties,

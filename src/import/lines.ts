@@ -71,12 +71,10 @@ export async function importRows(
   rows: readonly (ImportRow | RowResult)[],
   { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
 ): Promise<Imported> {
-  const { domains } = deps.data
-  const usable = isOperator ? domains.list() : domains.listFor(owner.id)
   const allowed = {
     aliases: isOperator || deps.aliasRules.mayAdd(owner.id),
     destinations: isOperator || deps.destinationPolicy.mayAdd(owner.id),
-    domains: new Set(usable.map(({ host }) => host)),
+    domains: new Set(hostsFor(deps, owner, { isOperator })),
   }
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
@@ -99,6 +97,16 @@ export async function importRows(
     results: checked.map((row) => (isRow(row) ? (results[next++] as RowResult) : row)),
     stored,
   }
+}
+
+/** The domains that links of an import may have, the primary one first. */
+export function hostsFor(
+  { addresses, data: { domains } }: Pick<ImportDeps, 'addresses' | 'data'>,
+  owner: Account,
+  { isOperator = false }: Pick<ImportOptions, 'isOperator'> = {},
+): string[] {
+  const others = isOperator ? domains.list() : domains.listFor(owner.id)
+  return [addresses.primaryHost, ...others.map(({ host }) => host)]
 }
 
 /** Replaces the password of each row by its hash, and rows with too many of them by a refusal. */
@@ -204,7 +212,7 @@ function checkRow(
   const unknown = named.find((host) => host && !allowed.domains.has(host))
   if (unknown) {
     const hint = 'an owner of the service can add it with hopcode domain add'
-    return refused('other_domain', `${unknown} is not a domain of this service: ${hint}`)
+    return refused('unknown_domain', `${unknown} is not a domain of this service: ${hint}`)
   }
   const reserved = paths.find(aliasRules.isReserved)
   if (reserved !== undefined) {

@@ -12,13 +12,14 @@ export class PathKeys {
   readonly #clashing = new Set<bigint>()
   readonly #repeated = new Set<bigint>()
 
-  add(path: string): void {
+  /** Paths on two domains clash too: codes are the same on all of them. */
+  add(path: string, domain = ''): void {
     if (this.#count === this.#keys.length) {
       const larger = new BigUint64Array(2 * this.#count)
       larger.set(this.#keys)
       this.#keys = larger
     }
-    this.#keys[this.#count++] = keyOf(path)
+    this.#keys[this.#count++] = keyOf(path, domain)
   }
 
   /** All paths are there. */
@@ -32,12 +33,12 @@ export class PathKeys {
     this.#keys = new BigUint64Array(1)
   }
 
-  /** Another path differs in letter case only. */
+  /** Another path differs in letter case or domain only. */
   clashes = (path: string): boolean => this.#clashing.has(keyOf(path) >> EXACT_BITS)
   /** Another row has exactly the path. */
   isRepeated = (path: string): boolean => this.#repeated.has(keyOf(path))
 }
 
-const keyOf = (path: string): bigint =>
+const keyOf = (path: string, domain = ''): bigint =>
   (Bun.hash.xxHash64(path.toLowerCase().toUpperCase()) & ~EXACT_MASK) |
-  (Bun.hash.xxHash64(path, 1n) & EXACT_MASK)
+  (Bun.hash.xxHash64(domain + path, 1n) & EXACT_MASK)

@@ -111,11 +111,57 @@ test('few passwords are sent in one call, because each is hashed', async () => {
 test('several domains need a choice, and each row still has one result', async () => {
   const csv =
     'Short URL,Long URL\nhttps://a.test/one,https://e.com/1\nhttps://b.test/one,https://e.com/2\n'
-  expect(imported([csv])).rejects.toThrow(/a\.test: 1 rows[\s\S]*b\.test: 1 rows/)
+  await expect(imported([csv])).rejects.toThrow(/a\.test: 1 rows[\s\S]*b\.test: 1 rows/)
   const first = await imported([csv], { domains: ['b.test'] })
   expect(outcomesOf(first.rows)).toEqual(['other_domain', 'created'])
   const both = await imported([csv], { domains: ['b.test', 'a.test'] })
   expect(both.lines.map(({ url }) => url)).toEqual(['https://e.com/2', 'https://e.com/1'])
+})
+
+test('rows of a domain of the service keep it, and further ones are refused', async () => {
+  const csv = [
+    'Short URL,Long URL',
+    'https://GO.test:443/Spring26,https://e.com/1',
+    'https://go.test/menu,https://e.com/2',
+    'https://old.test/menu,https://e.com/3',
+    'https://old.test/spring26,https://e.com/4',
+    'https://hop.test/menu,https://e.com/5',
+    'https://go.test/AbCdEf,https://e.com/6',
+    'https://hop.test/ABCDEF,https://e.com/7',
+  ].join('\n')
+  const hosts = ['hop.test', 'go.test']
+  const [go, old] = [{ domain: 'go.test' }, { domain_aliases: { 'go.test': ['menu'] } }]
+  const kept = await imported([csv], { hosts })
+  expect(outcomesOf(kept.rows).filter((outcome) => outcome === 'unknown_domain')).toHaveLength(2)
+  expect(kept.rows.find(({ line }) => line === 4)?.message).toContain('old.test is not a domain')
+  expect(kept.lines).toEqual([
+    { code: 'Spring26', url: 'https://e.com/1', ...go },
+    { url: 'https://e.com/2', ...go, ...old },
+    { url: 'https://e.com/5', aliases: ['menu'] },
+    // Codes are the same on all domains: of two links, neither may get this one.
+    { url: 'https://e.com/6', ...go, domain_aliases: { 'go.test': ['AbCdEf'] } },
+    { url: 'https://e.com/7', aliases: ['ABCDEF'] },
+  ])
+  const named = await imported([csv], { hosts, domains: ['old.test', 'go.test'] })
+  expect(named.lines.slice(0, 2)).toEqual([
+    { url: 'https://e.com/3', aliases: ['menu'] },
+    { url: 'https://e.com/4', aliases: ['spring26'] },
+  ])
+  await expect(imported([csv], { hosts, asksDomains: true })).rejects.toThrow('several domains')
+  await expect(imported([csv], { hosts: ['hop2.test'] })).rejects.toThrow('several domains')
+})
+
+test('a file of one domain needs no choice, and its links keep one of the service', async () => {
+  const csv = 'Short URL,Long URL\nhttps://b\u00fccher.test/menu,https://e.com/1\n'
+  const [other] = (await imported([csv], { hosts: ['hop.test'], asksDomains: true })).lines
+  expect(other).toEqual({ url: 'https://e.com/1', aliases: ['menu'] })
+  const host = 'xn--bcher-kva.test'
+  const [own] = (await imported([csv], { hosts: ['hop.test', host], asksDomains: true })).lines
+  expect(own).toEqual({
+    url: 'https://e.com/1',
+    domain: host,
+    domain_aliases: { [host]: ['menu'] },
+  })
 })
 
 test('the list of the domains of a file is short', async () => {

@@ -1,6 +1,6 @@
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
-import { findPathProblem } from '../links/aliases.ts'
+import { findPathProblem, nameOf } from '../links/aliases.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, KNOWN, type OpenSource, openSource } from './formats.ts'
@@ -8,14 +8,8 @@ import { isPausedFor, keptPasswordOf, type PasswordOption } from './kept-passwor
 import { charactersOf, type ImportRow, PASSWORDS_PER_CALL, parseLine, parseRow } from './line.ts'
 import { type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
-import {
-  LISTED_DOMAINS_MAX,
-  type OwnLine,
-  Pages,
-  SeveralDomains,
-  SourceError,
-  type SourceFile,
-} from './source.ts'
+import { type DomainOptions, RowDomains } from './row-domains.ts'
+import { type OwnLine, Pages, SourceError, type SourceFile } from './source.ts'
 
 /**
  * Reads the files of an import twice, and prepares what is sent to a service. It writes nothing and
@@ -23,10 +17,8 @@ import {
  */
 
 /** Options of an import, as the command line and the dashboard have them. */
-export interface ImportOptions {
+export interface ImportOptions extends DomainOptions {
   format: FormatName | 'auto'
-  /** Rows of other domains are left out. With several, the first one wins a path. */
-  domains?: readonly string[] | undefined
   withoutHits?: boolean | undefined
   passwords?: PasswordOption | undefined
   skipDisabled?: boolean | undefined
@@ -85,9 +77,11 @@ const REPORT_MS = 200
 
 interface Scan extends Found {
   sources: readonly OpenSource[]
-  /** Rows by domain; those without one are under an empty name. */
-  domains: Map<string, number>
+  domains: RowDomains
+  /** Paths of the rows that are imported. */
   paths: PathKeys
+  /** Those of the rows of domains of the service, and of rows without a domain. */
+  ownPaths: PathKeys
   /** Paths and URLs. Empty unless it is a dry run. */
   names: PathKeys
 }
@@ -120,8 +114,9 @@ async function* firstPass(
     format,
     rows: 0,
     bad: 0,
-    domains: new Map(),
+    domains: new RowDomains(options),
     paths: new PathKeys(),
+    ownPaths: new PathKeys(),
     names: new PathKeys(),
   }
   let reportedAt = monotonicClock()
@@ -136,8 +131,6 @@ async function* firstPass(
     addRow(scan, row, options)
   }
   pages.requireComplete()
-  scan.paths.close()
-  scan.names.close()
   if (scan.rows === 0) {
     const names = files
       .map(({ name }) => name)
@@ -145,40 +138,24 @@ async function* firstPass(
       .slice(0, 200)
     throw new SourceError(`There are no links in ${names}. ${KNOWN}`)
   }
-  requireNamedDomain(scan, options)
+  scan.domains.decide()
+  if (scan.domains.onlyOwn) scan.paths = scan.ownPaths
+  scan.paths.close()
+  scan.names.close()
   return scan
 }
 
 function addRow(scan: Scan, row: Row, options: ImportOptions): void {
-  if (options.dryRun) for (const name of namesOf(row)) scan.names.add(name)
+  const { domains } = scan
+  if (options.dryRun) for (const name of namesOf(row, domains)) scan.names.add(name)
   if (isOwnLine(row)) return
-  const domain = row.domain ?? ''
-  scan.domains.set(domain, (scan.domains.get(domain) ?? 0) + 1)
-  if (row.problem || row.url === '') scan.bad++
-  if (isChosen(row, options)) for (const path of row.paths) scan.paths.add(path)
+  const { domain, paths, problem, url } = row
+  domains.add(domain)
+  if (problem || url === '') scan.bad++
+  const host = domains.hostOf(domain)
+  if (domains.isChosen(domain)) for (const path of paths) scan.paths.add(path, host)
+  if (domains.isOwn(domain)) for (const path of paths) scan.ownPaths.add(path, host)
 }
-
-/** Throws SeveralDomains. */
-function requireNamedDomain({ domains }: Scan, options: ImportOptions): void {
-  const named = [...domains.keys()].filter((domain) => domain !== '')
-  if (named.length <= 1 || options.domains) return
-  const most = named.toSorted((one, other) => (domains.get(other) ?? 0) - (domains.get(one) ?? 0))
-  const listed = most.slice(0, LISTED_DOMAINS_MAX).map((domain) => ({
-    domain: domain.slice(0, DOMAIN_LENGTH_MAX),
-    rows: domains.get(domain) ?? 0,
-  }))
-  throw new SeveralDomains({
-    listed,
-    others: named.length - listed.length,
-    without: domains.get('') ?? 0,
-  })
-}
-
-/** The longest name that DNS has. */
-const DOMAIN_LENGTH_MAX = 253
-
-const isChosen = ({ domain }: SourceLink, { domains }: ImportOptions): boolean =>
-  !domains || domain === undefined || domains.includes(domain)
 
 type Row = OwnLine | SourceLink
 const isOwnLine = (row: Row): row is OwnLine => 'text' in row
@@ -197,7 +174,7 @@ async function* linksOf(
  * The paths of a row and its URL, by which later rows may find its link. The first one is its
  * address. Empty for a row that cannot be imported.
  */
-function namesOf(row: Row, parsed?: ImportRow): string[] {
+function namesOf(row: Row, domains: RowDomains, parsed?: ImportRow): string[] {
   if (isOwnLine(row)) {
     const { code, aliases, aliasesAnyCase, url } = parsed ?? rowOfLine(row.text) ?? NO_NAMES
     return [code, ...aliases, ...aliasesAnyCase, url?.href].filter(
@@ -206,7 +183,9 @@ function namesOf(row: Row, parsed?: ImportRow): string[] {
   }
   const url = parsed?.url ?? Url.safeParse(row.url).data
   if (!url) return []
-  return [...row.paths.map((path) => (row.isAnyCase ? path.toLowerCase() : path)), url.href]
+  const domain = domains.hostOf(row.domain) ?? null
+  const paths = row.isAnyCase ? row.paths.map((path) => path.toLowerCase()) : row.paths
+  return [...paths.map((path) => nameOf({ domain, path })), url.href]
 }
 
 const NO_NAMES = { code: null, aliases: [], aliasesAnyCase: [], url: null }
@@ -232,7 +211,7 @@ async function* secondPass<As extends keyof SentRows>(
 
 /** Oldest first, if there are not too many: lists show the newest link first. */
 async function* inOrder(scan: Scan, options: ImportOptions) {
-  const { domains = [] } = options
+  const { domains } = scan
   const hasOwnLines = scan.sources.some(({ format }) => format === 'hopcode')
   const isSorted = scan.rows <= SORTED_ROWS_MAX && !hasOwnLines
   if (!isSorted) {
@@ -241,7 +220,7 @@ async function* inOrder(scan: Scan, options: ImportOptions) {
   }
   const all: SourceLink[] = []
   for await (const row of linksOf(scan, options)) all.push(row as SourceLink)
-  const rank = ({ domain = '' }: SourceLink) => domains.indexOf(domain)
+  const rank = ({ domain }: SourceLink) => domains.rank(domain)
   const time = ({ fields }: SourceLink) => String(fields.created_at ?? '')
   const compare = (a: SourceLink, b: SourceLink) => {
     if (rank(a) !== rank(b)) return rank(a) - rank(b)
@@ -308,7 +287,7 @@ class Batch<As extends keyof SentRows> {
     if (keptPasswordOf(link, this.#options)) this.#passwords++
     for (const name of link.lost) this.lost[name] = (this.lost[name] ?? 0) + 1
     if (!this.#options.withoutHits) this.hits += link.hits
-    this.#send(row, lineOf(link, this.#options, this.#scan.paths), link)
+    this.#send(row, lineOf(link, this.#options, this.#scan), link)
   }
 
   #push(row: ReadRow<SentRows[As]>, characters: number): void {
@@ -340,7 +319,7 @@ class Batch<As extends keyof SentRows> {
   /** The refusal, in a dry run, of a row whose address an earlier row has. Notes other names. */
   #findRepeated(line: number, source: Row, parsed: ImportRow): RowResult | undefined {
     if (!this.#options.dryRun) return undefined
-    const names = namesOf(source, parsed)
+    const names = namesOf(source, this.#scan.domains, parsed)
     const first = this.#firstLines.get(names[0] ?? '')
     if (first !== undefined) return refused('repeated', `Repeats line ${first}`)
     for (const name of names.filter(this.#scan.names.isRepeated)) {
@@ -353,8 +332,10 @@ class Batch<As extends keyof SentRows> {
   #refuse(link: SourceLink): RowResult | undefined {
     const { passwords, skipDisabled } = this.#options
     const { paths, problem, url } = link
-    if (!isChosen(link, this.#options)) {
-      return refused('other_domain', `It is of ${link.domain}`)
+    if (!this.#scan.domains.isChosen(link.domain)) {
+      return this.#scan.domains.onlyOwn
+        ? refused('unknown_domain', `${link.domain} ${UNKNOWN_DOMAIN}`)
+        : refused('other_domain', `It is of ${link.domain}`)
     }
     if (problem) return refused(problem.outcome, problem.message)
     if (paths[0] === '') {
@@ -368,6 +349,10 @@ class Batch<As extends keyof SentRows> {
   }
 }
 
+const UNKNOWN_DOMAIN =
+  'is not a domain of this service: add it with hopcode domain add, or name all domains to ' +
+  'import with --domain'
+
 function notesOf(link: SourceLink, options: ImportOptions): string[] {
   const lost = link.lost.length > 0 ? [`Not imported: ${link.lost.join(', ')}`] : []
   return [...link.notes, ...lost, ...(isPausedFor(link, options) ? [NO_PASSWORD] : [])]
@@ -376,11 +361,13 @@ function notesOf(link: SourceLink, options: ImportOptions): string[] {
 const NO_PASSWORD = 'Its password was not imported: set one, and resume the link'
 
 /** The value of a line of Hopcode's own format. */
-function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): object {
+function lineOf(link: SourceLink, options: ImportOptions, { domains, paths }: Scan): object {
   const { url, fields, hits, isAnyCase } = link
   const [main, ...others] = [...new Set(link.paths)]
   const isCode = main !== undefined && CODE_PATTERN.test(main) && !paths.clashes(main)
   const aliases = [...(main === undefined || isCode ? [] : [main]), ...others]
+  const list = isAnyCase ? 'aliases_any_case' : 'aliases'
+  const host = domains.hostOf(link.domain)
   const isPaused = link.isDisabled || isPausedFor(link, options)
   const { max_hits: most, ...rest } = fields
   const left = options.withoutHits ? Math.max(1, Number(most) - hits) : most
@@ -392,6 +379,8 @@ function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): obje
     ...(hits > 0 && !options.withoutHits && { hits }),
     ...(isPaused && { paused: true }),
     ...keptPasswordOf(link, options),
-    ...(aliases.length > 0 && { [isAnyCase ? 'aliases_any_case' : 'aliases']: aliases }),
+    ...(host && { domain: host }),
+    ...(aliases.length > 0 &&
+      (host ? { [`domain_${list}`]: { [host]: aliases } } : { [list]: aliases })),
   }
 }

@@ -73,8 +73,8 @@ export class SourceError extends Error {
 
 /** The domains of the rows. */
 export interface FoundDomains {
-  /** Those with the most rows, at most `LISTED_DOMAINS_MAX`. */
-  listed: readonly { domain: string; rows: number }[]
+  /** `isOwn`: of the service. Those with the most rows, at most `LISTED_DOMAINS_MAX`. */
+  listed: readonly { domain: string; rows: number; isOwn: boolean }[]
   /** How many further domains there are: a file may name one in each row. */
   others: number
   /** Rows without a domain. */

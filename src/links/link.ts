@@ -186,6 +186,11 @@ export class PublicUrls {
   qr = ({ code }: Pick<Link, 'code'>): string => `${this.#baseUrl}/qr/${code}`
   qrStorage = ({ code }: Pick<Link, 'code'>): string => `${this.#cdnUrl}/qr/${code}.png`
 
+  /** That of `BASE_URL`, without a port. */
+  get primaryHost(): string {
+    return this.#domains.primary.host
+  }
+
   /** The host of a domain as it is stored: null for the primary one, named or not. */
   domainOf = <Host extends string | null | undefined>(host: Host): Host | null =>
     host === this.#domains.primary.host ? null : host

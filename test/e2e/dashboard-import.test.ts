@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { addDomain } from '../../src/domains/operations.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
@@ -97,6 +98,35 @@ test('of a file with several domains, the user chooses some without uploading it
   // The choice is over: an old page changes nothing.
   await choose({ domain: 'a.test' })
   expect(await finished(free)).toContain('2 links imported')
+})
+
+test('links of a domain of the service stay on it, and the user chooses among the others', async () => {
+  await using app = await testApp(ALL)
+  await addDomain(app.administration, { host: 'go.test', for: 'all' })
+  await addDomain(app.administration, { host: 'owners.test' })
+  const free = await makeMember(app, 'free@example.com')
+  const rows = ['Short URL,Long URL', 'https://go.test/menu,https://example.com/go']
+  await upload(app, free, [...rows, 'https://hop.test/menu,https://example.com/hop'].join('\n'))
+  expect(await finished(free)).toContain('Import 2 links')
+  const more = ['old', 'owners'].map((name) => `https://${name}.test/x,https://example.com/${name}`)
+  await upload(app, free, [...rows, ...more].join('\n'))
+  const asked = await finished(free)
+  const boxes = [...asked.matchAll(/name="domain" value="([^"]*)"( checked)?/g)]
+  expect(boxes.map(([, host, checked]) => [host, checked !== undefined])).toEqual([
+    ['go.test', true],
+    ['old.test', false],
+    ['owners.test', false],
+  ])
+  await free.post(`${PATH}/domains`, { domain: ['go.test', 'old.test'] }, { from: PATH })
+  expect(await finished(free)).toContain('Import 2 links')
+  await free.post(`${PATH}/start`, {}, { from: PATH })
+  await finished(free)
+  const lead = async (host: string, path: string) =>
+    (await app.call('GET', path, { headers: { host } })).headers.get('location')
+  expect([await lead('go.test', '/menu'), await lead('hop.test', '/x')]).toEqual([
+    'https://example.com/go',
+    'https://example.com/old',
+  ])
 })
 
 test('a file with a domain in each row offers the first ones, and says how many there are', async () => {

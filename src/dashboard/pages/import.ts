@@ -110,7 +110,7 @@ function importPage(context: PageContext): Response {
     title: 'Import and export',
     back: { href: '/app/links', label: 'All links' },
     main: html`
-      ${job && jobCard(user, job)}
+      ${job && jobCard(context, job)}
       ${!isRunning && uploadCard(user, job)}
       ${parts.card(
         'Export',
@@ -171,13 +171,14 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
   )
 }
 
-function jobCard(user: CurrentUser, job: ImportJob): Html {
+function jobCard(context: PageContext, job: ImportJob): Html {
+  const { user } = context
   const { phase, file, problem, summary } = job
   if (phase === 'failed') {
     return parts.notice('bad', html`<p><strong>${file.name}</strong> ${problem ?? ''}</p>`)
   }
   if (phase === 'checking' || phase === 'importing') return progressCard(job)
-  if (phase === 'choosing') return domainsCard(user, job)
+  if (phase === 'choosing') return domainsCard(context, job)
   const created = summary ? countRows(summary, isCreated) : 0
   const links = parts.plural(created, 'link')
   const title = phase === 'done' ? `${links} imported` : `Check of ${file.name}`
@@ -196,18 +197,20 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
   )
 }
 
-function domainsCard(user: CurrentUser, job: ImportJob): Html {
+function domainsCard({ deps, user }: PageContext, job: ImportJob): Html {
   const { listed = [], others = 0, without = 0 } = job.domains ?? {}
   return parts.card(
     `Which links of ${job.file.name}?`,
     parts.form(user, `${PATH}/domains`, [
-      html`<p>The file has links of several domains. Links that you choose keep their paths on this
-        service. If two domains have the same path, the domain with more links keeps it.</p>`,
+      html`<p>The file has links of several domains. Links of a domain of this service stay on it.
+        Links of other domains keep their paths on ${deps.addresses.hostOf(null)}; if two of these
+        have the same path, the domain with more links keeps it.</p>`,
       html`<fieldset><legend>Domains</legend>
         ${listed.map(
-          ({ domain, rows }) => html`<p class="check"><label>
-            <input type="checkbox" name="domain" value="${domain}">
-            ${visible(domain)} <small>${parts.plural(rows, 'link')}</small></label></p>`,
+          ({ domain, rows, isOwn }) => html`<p class="check"><label>
+            <input type="checkbox" name="domain" value="${domain}"${isOwn && html` checked`}>
+            ${visible(domain)} <small>${parts.plural(rows, 'link')}${isOwn && OWN}</small>
+            </label></p>`,
         )}</fieldset>`,
       without > 0 &&
         html`<p>${parts.plural(without, 'link')} without a domain will be imported too.</p>`,
@@ -218,6 +221,8 @@ function domainsCard(user: CurrentUser, job: ImportJob): Html {
     ]),
   )
 }
+
+const OWN = ', a domain of this service'
 
 /** Renews itself; without scripts the link does. */
 function progressCard({ phase, file, done, rows: total }: ImportJob): Html {
