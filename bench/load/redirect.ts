@@ -117,7 +117,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'batchMicros',
         atMost(1.01, 1),
       ),
-      ...DOMAIN_FIGURES,
+      ...(contenders.some(({ name }) => name === 'two domains') && DOMAIN_FIGURES),
       [`p99 of redirects at ${options.rate} requests/s`]: milliseconds('hopcode', 'openP99', 2),
     },
     ...redirectFacts(options),

@@ -239,9 +239,7 @@ testWith('strace')('a stop whose disk hangs ends with 1 within 10 s and says why
   })
   const ended = service.end('SIGTERM')
   // All but the thread that strace holds in the call, as a disk would.
-  await eventually('the process ends', () =>
-    /^State:\tZ/m.test(readFileSync(`/proc/${service.pid}/status`, 'utf8')),
-  )
+  await eventually('the process ends', () => hasEnded(service.pid))
   expect(await ended).toBe(1)
   const lines = (await service.errors).trim().split('\n')
   expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
@@ -252,6 +250,18 @@ testWith('strace')('a stop whose disk hangs ends with 1 within 10 s and says why
   await using next = await Service.start(env)
   expect(await next.hitCount(code)).toBe(1)
 })
+
+/** Whether only an entry of the process table is left of the process, or not even that. */
+function hasEnded(pid: number): boolean {
+  const status = `/proc/${pid}/status`
+  try {
+    return /^State:\tZ/m.test(readFileSync(status, 'utf8'))
+  } catch (error) {
+    // It was reaped, also between opening and reading.
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return true
+    throw error
+  }
+}
 
 interface Load {
   /** 302s received. */
