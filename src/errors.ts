@@ -47,6 +47,12 @@ export const REFUSALS = {
     429,
     (seconds) => `Too many attempts. Try again in ${seconds} seconds.`,
   ),
+  role_needed: detailed(
+    403,
+    (role) =>
+      `This needs the role ${role} in the account. Its admins can give it to you, on the page ` +
+      'Members.',
+  ),
   form_expired: fixed(
     403,
     'This form is no longer valid, or was sent from another site. Open the page again and retry.',

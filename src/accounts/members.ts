@@ -3,7 +3,13 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { memberships, oneTimeLinks, people, sessions } from '../db/people-schema.ts'
 import { subject, write } from '../db/subject.ts'
 import { oneTimeLinkStore } from './one-time-links.ts'
-import { type AccountId, type AccountStore, accountStore, type PersonId } from './store.ts'
+import {
+  type AccountId,
+  type AccountStore,
+  accountStore,
+  type PersonId,
+  type Role,
+} from './store.ts'
 
 /** Members of an account at most, with those who are invited. */
 export const MEMBERS_MAX = 100
@@ -14,7 +20,8 @@ interface MemberKey {
 }
 
 /** `gone`: the member is not there any more, or `by` is no admin any more. */
-type MemberResult = 'done' | 'gone' | 'last_admin' | 'last_owner'
+type MemberResult = RoleResult | 'last_owner'
+type RoleResult = 'done' | 'gone' | 'last_admin'
 
 /** Who may open which account. */
 export const members = subject({
@@ -75,6 +82,38 @@ export const members = subject({
             orm.delete(table).where(isTheirs).run()
           }
           if (isLast) accounts.removePerson(personId)
+          return 'done'
+        }
+      },
+    }),
+
+    /**
+     * Changes what a member may do; it applies to their next request. The invitations that a former
+     * admin has sent end. `by`: the admin who does it; null for the operator of the service. The
+     * last admin of an account stays one.
+     */
+    setRole: write({
+      since: 1,
+      prepare(db) {
+        const orm = drizzle({ client: db })
+        const accounts = accountStore(db)
+        return (command: MemberKey & { role: Role; by: PersonId | null }): RoleResult => {
+          const { accountId, personId, role, by } = command
+          const all = accounts.listMembers(accountId)
+          const admins = all.filter((one) => one.role === 'admin').map(({ id }) => id)
+          const isAllowed = by === null || admins.includes(by)
+          if (!isAllowed || !all.some(({ id }) => id === personId)) return 'gone'
+          if (role !== 'admin') {
+            if (admins.every((id) => id === personId)) return 'last_admin'
+            const { accountId: to, personId: sender } = oneTimeLinks
+            const isTheirs = and(eq(to, accountId), eq(sender, personId))
+            orm.delete(oneTimeLinks).where(isTheirs).run()
+          }
+          const isMembership = and(
+            eq(memberships.accountId, accountId),
+            eq(memberships.personId, personId),
+          )
+          orm.update(memberships).set({ role }).where(isMembership).run()
           return 'done'
         }
       },

@@ -22,6 +22,7 @@ export type SecurityEvent =
   | 'invite.withdrawn'
   | 'invite.accepted'
   | 'member.removed'
+  | 'member.role_changed'
   | 'member.left'
   | 'totp.enabled'
   | 'totp.disabled'

@@ -1,11 +1,14 @@
-import type { Command } from '@commander-js/extra-typings'
+import { type Command, Option } from '@commander-js/extra-typings'
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
+import { ROLES } from '../accounts/roles.ts'
+import type { Role } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
 import { findAccount, requirePerson } from './accounts.ts'
 import { type Administration, printing } from './administration.ts'
 import { CommandError } from './errors.ts'
 import { EMAIL_OF_PERSON, type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 
+const ROLE = ['--role <ROLE>', 'what the person may do in the account'] as const
 const ACCOUNT = ['--account <NAME>', 'the name or the number of the account', parseText] as const
 
 /** The subcommands of `account member`. */
@@ -16,8 +19,17 @@ export function addMemberCommands(account: Command): void {
     .description('show a link with which a person joins an account, once')
     .requiredOption(...ACCOUNT)
     .requiredOption(...EMAIL_OF_PERSON)
+    .addOption(new Option(...ROLE).choices(ROLES).default('editor' as const))
     .option(...JSON_OBJECT)
     .action((options) => run('addMember', options))
+  member
+    .command('role')
+    .description('change what a person may do in an account')
+    .requiredOption(...ACCOUNT)
+    .requiredOption(...EMAIL_OF_PERSON)
+    .addOption(new Option(...ROLE).choices(ROLES).makeOptionMandatory())
+    .option(...JSON_OBJECT)
+    .action((options) => run('setMemberRole', options))
   member
     .command('remove')
     .description('remove a person from an account; the links stay with the account')
@@ -40,13 +52,13 @@ interface MemberOptions {
 }
 
 /** What the commands run. Each function returns what is printed. */
-export const memberCommands = { addMember, removeMember, listMembers }
+export const memberCommands = { addMember, setMemberRole, removeMember, listMembers }
 
 const run = printing(memberCommands)
 
 async function addMember(
   deps: Administration,
-  { account: name, email, json }: MemberOptions,
+  { account: name, email, role, json }: MemberOptions & { role: Role },
 ): Promise<string> {
   await deps.writer.catchUp()
   const account = findAccount(deps.accounts, name)
@@ -54,19 +66,33 @@ async function addMember(
   if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
     throw new CommandError(`${email} is a member of ${account.name} already`)
   }
-  const about = { purpose: 'invite', accountId: account.id, role: 'admin', email } as const
+  const about = { purpose: 'invite', accountId: account.id, role, email } as const
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
   await deps.data.oneTimeLinks.add(stored)
   const link = deps.baseUrl + path
   const ends_at = isoTime(stored.endsAt)
-  if (json) return JSON.stringify({ account_id: account.id, email, link, ends_at })
-  return `Lets ${email} join ${account.name}, once, until ${ends_at}:\n\n  ${link}\n`
+  if (json) return JSON.stringify({ account_id: account.id, email, role, link, ends_at })
+  return `Lets ${email} join ${account.name} as ${role}, once, until ${ends_at}:\n\n  ${link}\n`
 }
 
 const PROBLEMS = {
   gone: 'is not a member',
-  last_admin: 'is the only member: the account would belong to nobody',
+  last_admin: 'is the only admin: give another member the role admin first',
   last_owner: 'is the only owner of the service, and has no other account',
+}
+
+async function setMemberRole(
+  deps: Administration,
+  { account: name, email, role, json }: MemberOptions & { role: Role },
+): Promise<string> {
+  await deps.writer.catchUp()
+  const account = findAccount(deps.accounts, name)
+  const { id: personId } = requirePerson(deps.accounts, email)
+  const command = { accountId: account.id, personId, role, by: null }
+  const result = await deps.data.members.setRole(command)
+  if (result !== 'done') throw new CommandError(`${email} ${PROBLEMS[result]}`)
+  if (json) return JSON.stringify({ account_id: account.id, email, role })
+  return `${email} has the role ${role} in ${account.name}.`
 }
 
 async function removeMember(
@@ -90,12 +116,14 @@ async function listMembers(
 ): Promise<string> {
   await deps.writer.catchUp()
   const account = findAccount(deps.accounts, name)
-  const lines = deps.accounts.listMembers(account.id).map(({ email, totpEnabledAt, createdAt }) => {
-    const since = isoTime(createdAt)
-    const two_factor = totpEnabledAt !== null
-    return json
-      ? JSON.stringify({ account_id: account.id, email, two_factor, since })
-      : `${email}  since ${since}  two-factor sign-in ${two_factor ? 'on' : 'off'}`
-  })
+  const lines = deps.accounts
+    .listMembers(account.id)
+    .map(({ email, role, totpEnabledAt, createdAt }) => {
+      const since = isoTime(createdAt)
+      const two_factor = totpEnabledAt !== null
+      return json
+        ? JSON.stringify({ account_id: account.id, email, role, two_factor, since })
+        : `${email}  ${role}  since ${since}  two-factor sign-in ${two_factor ? 'on' : 'off'}`
+    })
   return lines.join('\n')
 }

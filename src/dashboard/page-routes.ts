@@ -16,14 +16,15 @@ export type PageFunction<Context = PageContext> = (context: Context) => Response
 type Pages<Context> = Readonly<Record<`${'GET' | 'POST'} /${string}`, PageFunction<Context>>>
 
 export const signedInPages = (pages: Pages<PageContext>, options?: GuardOptions) =>
-  routesOf(pages, (deps, request) => userContext(deps, request, options))
+  routesOf(pages, (deps, request, route) => userContext(deps, { ...request, route }, options))
 
-export const anonymousPages = (pages: Pages<AnonymousContext>) => routesOf(pages, anonymousContext)
+export const anonymousPages = (pages: Pages<AnonymousContext>) =>
+  routesOf(pages, (deps, request) => anonymousContext(deps, request))
 
 const routesOf =
   <Context>(
     pages: Pages<Context>,
-    contextOf: (deps: DashboardDeps, request: RequestContext) => Promise<Context>,
+    contextOf: (deps: DashboardDeps, request: RequestContext, route: string) => Promise<Context>,
   ) =>
   (deps: DashboardDeps) => {
     const app = new Elysia()
@@ -32,7 +33,7 @@ const routesOf =
       // Without a part that varies, a path has no parameters at all. Elysia decides by the text of
       // this function whether to read the query; a default value makes it overlook the query.
       app.route(method, path, async ({ request, set, query, params }) =>
-        run(await contextOf(deps, { request, set, query, params: params ?? {} })),
+        run(await contextOf(deps, { request, set, query, params: params ?? {} }, route)),
       )
     }
     return app

@@ -200,10 +200,14 @@ test('with --json every result is JSON, and an empty list is nothing', async () 
     was_on: false,
   })
   const invited = await json(`account member add --account ${email} --email b@example.com`)
-  expect(invited).toMatchObject({ account_id: 1, email: 'b@example.com' })
+  expect(invited).toMatchObject({ account_id: 1, email: 'b@example.com', role: 'editor' })
   expect(invited.link).toStartWith('https://hop.test/app/join/')
   const members = await json('account member list --account 1')
-  expect(members).toMatchObject({ account_id: 1, email, two_factor: false })
+  expect(members).toMatchObject({ account_id: 1, email, role: 'admin', two_factor: false })
+  expect(await json(`account member role --account 1 --email ${email} --role admin`)).toEqual({
+    ...account,
+    role: 'admin',
+  })
   const revoked = await json(`key revoke --email ${email}`)
   expect(revoked).toMatchObject({ ...account, name: 'Default' })
   expect(Date.parse(revoked.ends_at)).toBeGreaterThan(Date.now())

@@ -11,7 +11,11 @@ test('an owner of the service who joins an account gives it no rights of an owne
   await app.claim('AAAAAA')
   await addDomain(app.administration, { host: 'brand.example' })
   const form = { from: '/app/account/members' }
-  const seen = await member.post('/app/account/members/invite', { email: OWNER }, form)
+  const seen = await member.post(
+    '/app/account/members/invite',
+    { email: OWNER, role: 'admin' },
+    form,
+  )
   const path = /value="[^"]*(\/app\/join\/[\w-]+)"/.exec(seen.text)?.[1] ?? ''
   app.advance(1)
   await owner.post(path, {})

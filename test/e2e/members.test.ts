@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
 import { PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
-import { makeMember } from '../support/members.ts'
+import { inviteTo as invite, makeMember } from '../support/members.ts'
 
 const ANN = 'ann@example.com'
 const BOB = 'bob@example.com'
@@ -9,10 +9,6 @@ const MEMBERS = '/app/account/members'
 
 const pathIn = (seen: Seen): string =>
   /value="[^"]*(\/app\/join\/[\w-]+)"/.exec(seen.text)?.[1] ?? ''
-
-/** The path of an invitation that `from` has created. */
-const invite = async (from: Visitor, email: string): Promise<string> =>
-  pathIn(await from.post(`${MEMBERS}/invite`, { email }, { from: MEMBERS }))
 
 /** Ann, and Bob as a member of her account, who has no other one. */
 async function annAndBob(app: TestApp) {
@@ -383,6 +379,6 @@ test('inviting and removing need the password after ten minutes', async () => {
   const seen = await ann.post(`${MEMBERS}/invite`, { email: 'dan@example.com' }, { from: MEMBERS })
   expect([seen.status, pathIn(seen)]).toEqual([403, ''])
   expect((await remove(ann, idOf(app, BOB))).status).toBe(403)
-  const email = { email: 'dan@example.com', current: PASSWORD }
-  expect(pathIn(await ann.post(`${MEMBERS}/invite`, email, { from: MEMBERS }))).not.toBe('')
+  const form = { email: 'dan@example.com', role: 'viewer', current: PASSWORD }
+  expect(pathIn(await ann.post(`${MEMBERS}/invite`, form, { from: MEMBERS }))).not.toBe('')
 })

@@ -111,3 +111,10 @@ export const settled = (app: TestApp): Promise<void> =>
       return (query.get(app.now())?.n ?? 0) > 0
     }),
   )
+
+/** The path of an invitation to the account that `from` sees. */
+export async function inviteTo(from: Visitor, email: string, role = 'admin'): Promise<string> {
+  const page = '/app/account/members'
+  const { text } = await from.post(`${page}/invite`, { email, role }, { from: page })
+  return /value="[^"]*(\/app\/join\/[\w-]+)"/.exec(text)?.[1] ?? ''
+}

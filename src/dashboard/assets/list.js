@@ -52,8 +52,8 @@
 
   const focusField = (id) => {
     const field = byId(id)
-    field.focus()
-    field.select()
+    field?.focus()
+    field?.select()
   }
 
   const isTyping = ({ target }) =>

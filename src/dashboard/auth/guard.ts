@@ -22,6 +22,7 @@ import { pathOf, pathWithoutQuery } from '../responses.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
+import { leastRoleOf, requireRole } from './roles.ts'
 
 /** Checks before a page runs: session, form, budget and the client's address. */
 
@@ -121,13 +122,15 @@ export interface GuardOptions {
 
 /**
  * For pages that need a session. Forms without the session's token or from another site are refused
- * before the page runs. Without a session the response redirects to the sign-in page.
+ * before the page runs, and so is what the person's role in the account does not permit. Without a
+ * session the response redirects to the sign-in page. `route`: see `leastRoleOf`.
  */
 export async function userContext(
   deps: DashboardDeps,
-  { request, set, query, params }: RequestContext,
+  { route, request, set, query, params }: RequestContext & { route: string },
   { owner = false, bulk = false, personal = false }: GuardOptions = {},
 ): Promise<PageContext> {
+  const needs = { owner, role: leastRoleOf(route) }
   const origin = originOf(deps, { request, set })
   const token = deps.cookies.findByName('session', request)
   const session = deps.sessions.findByToken(token)
@@ -136,7 +139,7 @@ export async function userContext(
   // Before the form is read, which is the most expensive part.
   spendPage(deps, request, session?.accountId)
   if (isForm(request)) await deps.writer.catchUp()
-  const early = requireSession(session ?? deps.sessions.findByToken(token), owner)
+  const early = requireSession(session ?? deps.sessions.findByToken(token), needs)
   const account = { id: early.accountId, plan: early.plan }
   const isCharged = bulk !== false && isLargeForm(request)
   if (isCharged) {
@@ -151,7 +154,7 @@ export async function userContext(
   const form = await readGuardedForm(deps, request, formKeys, { owner: account.id, bytesMax })
   // A form may arrive slowly: the session may have ended meanwhile.
   const found =
-    form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), owner)
+    form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), needs)
   // The form is for the account that its page showed.
   if (!personal && found.accountId !== account.id) throw new AppError('form_expired')
   const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
@@ -176,9 +179,13 @@ export async function anonymousContext(
   return { deps, origin, request, params, query: {}, form }
 }
 
-function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
+function requireSession(
+  session: SessionRow | undefined,
+  { owner, role }: { owner: boolean; role: Role },
+): SessionRow {
   if (!session) throw new AppError('sign_in_needed')
   if (owner && !session.isOwner) throw new AppError('path_not_found')
+  requireRole(session, role)
   return session
 }
 

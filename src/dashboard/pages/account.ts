@@ -1,5 +1,6 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { planName } from '../../accounts/plans.ts'
+import { hasRole, roleName } from '../../accounts/roles.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow, PersonRow } from '../../accounts/store.ts'
@@ -144,6 +145,7 @@ function domainCard({ deps, user }: PageContext): Html | false {
 function accountPage(context: PageContext): Response {
   const { deps, user } = context
   const account = requireAccount(context)
+  const isAdmin = hasRole(user.role, 'admin')
   return page(context, {
     title: 'Account',
     messages: DONE,
@@ -152,8 +154,8 @@ function accountPage(context: PageContext): Response {
         ${parts.card('You', accountFacts(context, account))}
         ${parts.card('Password', passwordForm(context))}
       </div>
-      ${parts.card('Time zone', zoneForm(user, user.zone))}
-      ${domainCard(context)}
+      ${isAdmin && parts.card('Time zone', zoneForm(user, user.zone))}
+      ${isAdmin && domainCard(context)}
       <div id="security">
         ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
         ${sessionsCard(deps, user)}
@@ -163,14 +165,22 @@ function accountPage(context: PageContext): Response {
           can use the links and keys of ${account.name}.</p>`,
         parts.linkButton('Members and invitations', `${PATH}/members`),
       ])}
-      ${parts.card('QR codes', [
-        html`<p>Your logo and named options for QR codes.</p>`,
-        parts.linkButton('Logo and presets', '/app/qr'),
-      ])}
-      ${parts.card('Delete the account', [
-        html`<p>Deletes its API keys, its sessions and all of its links permanently.</p>`,
-        parts.linkButton('Delete the account…', `${PATH}/delete`, 'danger'),
-      ])}`,
+      ${parts.offer(
+        user,
+        '/app/qr',
+        parts.card('QR codes', [
+          html`<p>Your logo and named options for QR codes.</p>`,
+          parts.linkButton('Logo and presets', '/app/qr'),
+        ]),
+      )}
+      ${parts.offer(
+        user,
+        `${PATH}/delete`,
+        parts.card('Delete the account', [
+          html`<p>Deletes its API keys, its sessions and all of its links permanently.</p>`,
+          parts.linkButton('Delete the account…', `${PATH}/delete`, 'danger'),
+        ]),
+      )}`,
   })
 }
 
@@ -179,6 +189,7 @@ function accountFacts({ deps: { plans }, user }: PageContext, account: AccountRo
   const budget = (n: number) => (n === 0 ? 'no limit' : parts.count(n))
   return parts.facts([
     ['E-mail address', user.person.email],
+    ['Role', roleName(user.role)],
     ['Plan', planName(account.plan)],
     ['Changes a minute', budget(limits.write)],
     ['Reads a minute', budget(limits.read)],

@@ -14,6 +14,7 @@ import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parsePrintOptions } from '../../qr/options.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import { requireRole } from '../auth/roles.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse, isFormError, isTemporary, refuse } from '../responses.ts'
@@ -91,6 +92,7 @@ async function runAction(context: PageContext): Promise<Response | string> {
       ? zipOf(context, chosen, parsePrintOptions({}))
       : exportSome(deps, chosen)
   }
+  requireRole(user, 'editor')
   spendWrite(context)
   const query = parseTableQuery(listQuery(context))
   switch (action) {
@@ -145,6 +147,7 @@ async function runOnMatches(context: PageContext): Promise<Response | string> {
     const verb = action === 'delete' ? 'Delete' : 'Download'
     throw refuse(`${verb} at most ${PAGE_SIZE} links at once: select them on the page.`)
   }
+  if (!isReport) requireRole(user, 'editor')
   const change = isReport ? undefined : changeOf(form)
   const linksMax = isReport ? REPORT_MAX : deps.plans[account.plan].bulkMax
   const { total } = await deps.pages.findPage(

@@ -68,7 +68,7 @@ interface Option {
 
 async function optionsOf(context: PageContext): Promise<Html> {
   const text = [...(context.query.q ?? '').trim()].slice(0, SEARCH_MAX).join('')
-  const pages = findDestinations(context.user.person, text).map(({ label, href }) => ({
+  const pages = findDestinations(context.user, text).map(({ label, href }) => ({
     label,
     href,
     about: '',

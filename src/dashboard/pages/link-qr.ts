@@ -1,3 +1,4 @@
+import { hasRole } from '../../accounts/roles.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
@@ -26,14 +27,15 @@ const TYPES = { png: 'image/png', svg: 'image/svg+xml', pdf: 'application/pdf' }
 
 /** A refused option returns to the page, which shows its message at the field. */
 async function qrFile(context: PageContext, format: keyof typeof TYPES) {
-  const { deps, query, request } = context
+  const { deps, user, query, request } = context
   const link = ownLink(context)
   const address = chosenAddress(deps, link, query)
   try {
     const options = parsePrintOptions(apiQueryOf({ ...query, format }))
     const bytes = await deps.images.render(link, options, link.accountId, address)
     // The preview is a picture of the page, and no file that somebody keeps.
-    if (request.headers.get('sec-fetch-dest') !== 'image') await keepRef(deps, link, options)
+    const isPreview = request.headers.get('sec-fetch-dest') === 'image'
+    if (!isPreview && hasRole(user.role, 'editor')) await keepRef(deps, link, options)
     const name = `${fileNameOf(address)}.${format}`
     return fileResponse(bytes, { name, type: TYPES[format] })
   } catch (error) {
@@ -57,7 +59,7 @@ function chosenAddress({ addresses, aliases }: DashboardDeps, link: Link, { alia
 }
 
 /** The preview, the options and the downloads. */
-export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
+export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
   const { data, aliases } = deps
   const { code, accountId } = link
   // A removed alias is no reason to hide the page.
@@ -105,10 +107,14 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
             <button type="button" class="button plain" hidden data-needs-script data-print>
               Print</button>
           </div>
-          <div class="row">
-            ${parts.button('Save as preset…', 'plain', { formaction: QR_SETTINGS_PATH })}
-            ${parts.linkButton(hasLogo ? 'Logo and presets' : 'Add a logo', QR_SETTINGS_PATH)}
-          </div>
+          ${parts.offer(
+            user,
+            QR_SETTINGS_PATH,
+            html`<div class="row">
+              ${parts.button('Save as preset…', 'plain', { formaction: QR_SETTINGS_PATH })}
+              ${parts.linkButton(hasLogo ? 'Logo and presets' : 'Add a logo', QR_SETTINGS_PATH)}
+            </div>`,
+          )}
         </form>
       </div>
     </section>`

@@ -4,6 +4,7 @@ import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
+import { mayUse } from '../auth/roles.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
@@ -99,7 +100,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const path = linkPath(link.code)
   const tabs = TABS.map((one) => {
     const all = { href: path + one.path, 'aria-current': one.tab === tab ? 'page' : undefined }
-    return html`<li><a ${attributes(all)}>${one.label}</a></li>`
+    return parts.offer(user, all.href, html`<li><a ${attributes(all)}>${one.label}</a></li>`)
   })
   return page(context, {
     title: properties.title ?? addressText(deps.addresses.display(link)),
@@ -115,9 +116,8 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
 }
 
 async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Promise<Value> {
-  const { deps, query } = context
   const { link, properties } = state
-  if (tab === 'qr') return qrCard(deps, link, query)
+  if (tab === 'qr') return qrCard(context, link)
   if (tab === 'settings') return settingsCards(context, link, properties)
   const { hits, visitors } = await linkSections(context)
   return html`
@@ -126,7 +126,7 @@ async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Pro
       <aside class="card" aria-label="QR code and destination">
         <a class="link-qr" href="${linkPath(link.code)}/qr"
           title="QR code options and downloads">${qrPicture(link.code, { size: 160 })}</a>
-        ${factsPart(deps, state)}
+        ${factsPart(context, state)}
       </aside>
     </div>
     ${visitors}`
@@ -166,14 +166,15 @@ function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Htm
 }
 
 /** What visitors get, the destination, and facts about the link. */
-function factsPart(deps: DashboardDeps, state: ZonedState): Html {
+function factsPart({ deps, user }: PageContext, state: ZonedState): Html {
   const { link, disabled, properties } = state
-  const path = linkPath(link.code)
+  const settings = `${linkPath(link.code)}/settings`
+  const whole = mayUse(user.role, 'GET', settings) ? `${settings}#field-url` : undefined
   const isStopped = disabled !== undefined || isBlocked(deps, link.url)
   const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
   const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })
   return html`<div class="link-facts">
-    ${link.url !== null && destination(link.url, `${path}/settings#field-url`)}
+    ${link.url !== null && destination(link.url, whole)}
     ${!isStopped && html`<p class="hint">${answer}</p>`}
     ${parts.facts([
       ['Hits', html`<span id="${HIT_COUNT_ID}">${parts.count(link.hitCount)}</span>`],
@@ -227,8 +228,10 @@ function linkHead({ deps, user }: PageContext, state: LinkState): Html {
         <button type="button" class="button primary" hidden data-copy="short-url"
           aria-label="Copy the short URL">${icon('copy')} Copy</button>
         <a class="button plain" href="${path}/qr">${icon('qr-code')} QR</a>
-        <a class="button plain" href="${path}/settings">${icon('pencil')} Edit</a>
-        ${menu(user, link, properties)}
+        ${parts.offer(user, `${path}/settings`, [
+          html`<a class="button plain" href="${path}/settings">${icon('pencil')} Edit</a>`,
+          menu(user, link, properties),
+        ])}
       </div>
     </header>`
 }

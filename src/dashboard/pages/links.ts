@@ -1,5 +1,6 @@
 import { type Html, html, type Value } from '../../lib/html.ts'
-import type { PageContext } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import { mayUse } from '../auth/roles.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -58,7 +59,7 @@ export async function linksPage(context: PageContext, created?: Created): Promis
       <div id="toasts">${created ? createdToast(context, created) : doneToast(context)}</div>
       ${await listSection(context, table, false)}
       ${iconSymbols(['copy', 'external-link', 'qr-code'])}
-      ${listDialogs()}`,
+      ${listDialogs(context.user)}`,
   })
 }
 
@@ -109,10 +110,12 @@ function doneToast({ user, query }: PageContext): Html | false {
  * text for the script, because text browsers show closed dialogs like all other elements.
  */
 
+const NEW_LINK = 'n'
+
 const SHORTCUTS = [
   ['/', 'Search'],
   ['Ctrl+K', 'Go to a link, a page or an action'],
-  ['n', 'New link'],
+  [NEW_LINK, 'New link'],
   ['j', 'Next link'],
   ['k', 'Previous link'],
   ['Enter', 'Open the page of the link'],
@@ -123,7 +126,7 @@ const SHORTCUTS = [
   ['?', 'Show these shortcuts'],
 ] as const
 
-const listDialogs = (): Html => html`<script type="text/html" id="dialogs">
+const listDialogs = (user: CurrentUser): Html => html`<script type="text/html" id="dialogs">
   <dialog id="qr-dialog" class="dialog" aria-labelledby="qr-title">
     <h2 id="qr-title" class="code"></h2>
     <img class="qr" alt="" width="240" height="240">
@@ -135,7 +138,15 @@ const listDialogs = (): Html => html`<script type="text/html" id="dialogs">
   </dialog>
   <dialog id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
     <h2 id="shortcuts-title">Keyboard shortcuts</h2>
-    ${parts.facts(SHORTCUTS.map(([key, action]) => [html`<kbd>${key}</kbd>`, action]))}
-    <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
+    ${parts.facts(
+      SHORTCUTS.map(([key, action]) => {
+        const isOffered = key !== NEW_LINK || mayUse(user.role, 'POST', '/app/links')
+        return isOffered && [html`<kbd>${key}</kbd>`, action]
+      }),
+    )}
+    ${
+      mayUse(user.role, 'POST', '/app/links') &&
+      html`<p class="hint after">Paste a URL anywhere on this page to shorten it.</p>`
+    }
     ${closeButton()}
   </dialog></script>`

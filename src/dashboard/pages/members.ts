@@ -1,15 +1,17 @@
 import { parseEmail } from '../../accounts/credentials.ts'
 import { MEMBERS_MAX } from '../../accounts/members.ts'
 import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
-import type { MemberRow } from '../../accounts/store.ts'
+import { hasRole, isRole, ROLES, roleName } from '../../accounts/roles.ts'
+import type { MemberRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
-import { logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
+import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
+import { requireRole } from '../auth/roles.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { typed } from '../ui/form.ts'
+import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 
 const PATH = '/app/account/members'
@@ -18,7 +20,7 @@ const PATH = '/app/account/members'
 export const memberPages = signedInPages({
   'GET /app/account/members': (context) => membersPage(context),
   'POST /app/account/members/invite': (context) =>
-    withPassword(context, { label: 'Create the invitation', fields: ['email'] }, () =>
+    withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
       Promise.resolve(formAction(membersPage, invite)(context)),
     ),
   'POST /app/account/members/withdraw': async (context) => {
@@ -30,6 +32,10 @@ export const memberPages = signedInPages({
     if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
     return seeOther(`${PATH}?done=withdrawn`)
   },
+  'POST /app/account/members/:id/role': (context) =>
+    withPassword(context, { label: 'Change the role', fields: ['role'] }, () =>
+      Promise.resolve(formAction(membersPage, changeRole)(context)),
+    ),
   'GET /app/account/members/:id/remove': removePage,
   'POST /app/account/members/:id/remove': (context) =>
     withPassword(context, { label: 'Remove' }, () =>
@@ -67,22 +73,42 @@ async function invite(context: PageContext): Promise<Response> {
     throw refuseAt('email', `An account has at most ${MEMBERS_MAX} members and invitations.`)
   }
   const about = { purpose: 'invite', personId: user.person.id, accountId, email } as const
-  const { path, stored } = issueOneTimeLink(deps, { ...about, role: 'admin' }, now)
+  const { path, stored } = issueOneTimeLink(deps, { ...about, role: chosenRole(form) }, now)
   if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
   logEvent(context, 'invite.created')
   return membersPage(context, deps.baseUrl + path)
 }
 
+/** Throws for a role that the page does not offer. */
+function chosenRole(form: Form): Role {
+  const role = form.text('role')
+  if (!isRole(role)) throw refuse('Choose a role.')
+  return role
+}
+
 export const REMOVE_PROBLEMS = {
   gone: 'This person is not a member any more.',
-  last_admin: 'An account has at least one member. To give it up, delete the account.',
+  last_admin:
+    'An account has at least one admin. Make somebody else an admin first, or delete the account.',
   last_owner: 'This is the only owner of the service: the person cannot be removed.',
+}
+
+async function changeRole(context: PageContext): Promise<Response> {
+  const { deps, user, form } = context
+  const { id: personId } = memberOf(context)
+  const role = chosenRole(form)
+  const command = { accountId: user.account.id, personId, role, by: user.person.id }
+  const result = await deps.data.members.setRole(command)
+  if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
+  logEvent(context, 'member.role_changed', { member_id: personId, role })
+  return seeOther(`${PATH}?done=role`)
 }
 
 async function remove(context: PageContext): Promise<Response> {
   const { deps, user } = context
   const member = memberOf(context)
   const isOwn = member.id === user.person.id
+  if (!isOwn) requireRole(user, 'admin')
   const key = { accountId: user.account.id, personId: member.id, by: user.person.id }
   const result = await deps.data.members.remove(key)
   if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
@@ -92,6 +118,7 @@ async function remove(context: PageContext): Promise<Response> {
 
 const DONE = {
   withdrawn: 'The invitation is withdrawn.',
+  role: 'The role is changed.',
   removed: 'The person is removed, and their sessions in this account have ended.',
 }
 
@@ -99,6 +126,7 @@ const DONE = {
 function membersPage(context: PageContext, link?: string): Response {
   const { deps, user } = context
   const members = deps.accounts.listMembers(user.account.id)
+  const isAdmin = hasRole(user.role, 'admin')
   return page(context, {
     title: `Members of ${requireAccount(context).name}`,
     back: { href: '/app/account', label: 'Account' },
@@ -110,22 +138,54 @@ function membersPage(context: PageContext, link?: string): Response {
           Person: ({ id, email }) =>
             html`<span class="long">${email}</span>
               ${id === user.person.id && html`<strong>(you)</strong>`}`,
+          Role: (member) => (isAdmin ? roleForm(user, member) : roleName(member.role)),
           Since: ({ createdAt }) => parts.time(createdAt),
           'Two-factor sign-in': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),
           Remove: {
-            cell: (member) => members.length > 1 && removeLink(member, user.person.id),
+            cell: (member) =>
+              members.length > 1 &&
+              (isAdmin || member.id === user.person.id) &&
+              removeLink(member, user.person.id),
+
             isHidden: true,
           },
         }),
-        html`<p class="hint">Every member can create and change links, manage keys and members, and
-          delete the account.</p>`,
+        html`<p class="hint">${ROLE_CHOICES.map(({ label }) => html`${label}<br>`)}</p>`,
       ])}
-      <div class="columns cards">
-        ${parts.card('Invite someone', inviteForm(context))}
-        ${parts.card('Pending invitations', pendingInvites(context))}
-      </div>`,
+      ${
+        isAdmin &&
+        html`<div class="columns cards">
+          ${parts.card('Invite someone', inviteForm(context))}
+          ${parts.card('Pending invitations', pendingInvites(context))}
+        </div>`
+      }`,
   })
 }
+
+/** What each role may do, in words. */
+const ROLE_CHOICES = (
+  [
+    ['viewer', 'sees links, analytics and exports, and changes nothing'],
+    ['editor', 'also creates, changes and deletes links, and sets up QR codes'],
+    ['admin', 'also manages keys, members and the account'],
+  ] as const satisfies readonly (readonly [Role, string])[]
+).map(([value, text]) => ({ value, label: `${roleName(value)}: ${text}` }))
+
+const roleForm = (user: CurrentUser, { id, email, role }: MemberRow): Html =>
+  parts.form(
+    user,
+    `${PATH}/${id}/role`,
+    html`<div class="copy">
+      ${parts.menu({
+        name: 'role',
+        label: `Role of ${email}`,
+        value: role,
+        choices: ROLES.map((value) => ({ value, label: roleName(value) })),
+      })}
+      ${parts.button('Change', 'plain', { 'aria-label': `Change the role of ${email}` })}
+    </div>`,
+    { class: 'inline' },
+  )
 
 const removeLink = ({ id }: MemberRow, self: number): Html =>
   parts.linkButton(id === self ? 'Leave…' : 'Remove…', `${PATH}/${id}/remove`, 'danger')
@@ -143,6 +203,12 @@ const inviteForm = (context: PageContext): Html =>
       required: true,
       hint: 'Nothing is sent: you get a link to share. Only this address can use it.',
     }),
+    parts.radios({
+      name: 'role',
+      label: 'Role',
+      choices: ROLE_CHOICES,
+      value: context.form.has('role') ? context.form.text('role') : 'editor',
+    }),
     parts.button('Create an invitation'),
   ])
 
@@ -158,6 +224,7 @@ function pendingInvites({ deps, user }: PageContext): Html {
     })
   return parts.table('Pending invitations', pending, {
     For: ({ email }) => html`<span class="long">${email ?? ''}</span>`,
+    Role: ({ role }) => role && roleName(role),
     'Expires in': ({ endsAt }) => parts.countdown(endsAt, now),
     Withdraw: { cell: withdrawButton, isHidden: true },
   })

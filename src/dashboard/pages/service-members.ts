@@ -1,5 +1,6 @@
 import { parseEmail } from '../../accounts/credentials.ts'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
+import { roleName } from '../../accounts/roles.ts'
 import type { AccountRow, MemberRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -115,6 +116,7 @@ export function membersCard({ deps, user }: PageContext, account: AccountRow): H
         html`<span class="long">${shortEmail(email)}</span>${
           isOwner === 1 && html` <span class="hint">owner of the service</span>`
         }`,
+      Role: ({ role }) => roleName(role),
       Password: ({ passwordChangedAt }) =>
         passwordChangedAt === null ? 'none yet' : html`set ${parts.time(passwordChangedAt)}`,
       'Two-factor sign-in': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),

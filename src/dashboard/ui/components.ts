@@ -5,6 +5,7 @@ import { formatBytes } from '../../lib/bytes.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import { mayUse } from '../auth/roles.ts'
 import { errorOf } from './form.ts'
 
 /** Parts of pages. All text that goes in is escaped. */
@@ -12,19 +13,29 @@ import { errorOf } from './form.ts'
 type Extra = Readonly<Record<string, string | number | boolean>>
 
 /** Who sends a form: the current user, or a browser without a session. */
-type Sender = Pick<CurrentUser, 'csrf'>
+type Sender = Pick<CurrentUser, 'csrf'> & Partial<Pick<CurrentUser, 'role'>>
 
-/** A form that changes something. `extra`: further attributes, like `hx-post` or `enctype`. */
+/**
+ * A form that changes something. Left out if the user's role may not send it. `extra`: further
+ * attributes, like `hx-post` or `enctype`.
+ */
 export const form = (
-  { csrf }: Sender,
+  { csrf, role }: Sender,
   action: string,
   children: Value,
   extra: Extra = {},
-): Html => html`
+): Html => {
+  if (role && !mayUse(role, 'POST', action)) return html``
+  return html`
   <form method="post" ${attributes({ action, class: 'form', ...extra })}>
     <input type="hidden" name="csrf" value="${csrf}">
     ${children}
   </form>`
+}
+
+/** A link to a page, with what is around it. Left out if the user's role may not open the page. */
+export const offer = ({ role }: Pick<CurrentUser, 'role'>, href: string, link: Value): Value =>
+  mayUse(role, 'GET', href) && link
 
 export const hiddenFields = (values: Readonly<Record<string, string | number>>): Html[] =>
   Object.entries(values).map(
@@ -169,13 +180,17 @@ interface ChoiceProps {
   value?: string | undefined
 }
 
-export function select({ name, label, choices, value }: ChoiceProps): Html {
-  const all = attributes({ id: `field-${name}`, name })
+export const select = (props: ChoiceProps): Html =>
+  labelled(props, menu({ ...props, id: `field-${props.name}` }))
+
+/** A choice whose label is for screen readers, unless `id` is that of a visible label. */
+export function menu({ id, name, label, choices, value }: ChoiceProps & { id?: string }): Html {
+  const all = attributes({ name, id, 'aria-label': id === undefined ? label : undefined })
   const options = choices.map((choice) => {
     const chosen = attributes({ value: choice.value, selected: choice.value === value })
     return html`<option ${chosen}>${choice.label}</option>`
   })
-  return labelled({ name, label }, html`<select ${all}>${options}</select>`)
+  return html`<select ${all}>${options}</select>`
 }
 
 /** A checkbox, sent as `1`. */

@@ -65,7 +65,7 @@ export function page(
   const { user, request } = context
   const { title, back, heading, tabs } = props
   const current = request && sectionOf(request)
-  const sections = destinationsOf(user.person).filter(({ isSection }) => isSection)
+  const sections = destinationsOf(user).filter(({ isSection }) => isSection)
   const items = sections.map(({ label, href }) => {
     const isCurrent = label.toLowerCase() === current
     const all = { href, 'aria-current': isCurrent ? 'page' : undefined }

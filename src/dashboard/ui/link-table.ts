@@ -1,3 +1,4 @@
+import { hasRole } from '../../accounts/roles.ts'
 import type { Account } from '../../accounts/store.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
@@ -9,7 +10,7 @@ import { TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
 import { searchTextOf } from '../../links/resolve.ts'
 import { SEARCH_MAX, Tag } from '../../links/schema.ts'
-import type { PageContext } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
@@ -191,21 +192,30 @@ export async function listSection(
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
   if (isEmpty) {
-    const advice = html`<p>Paste a URL above to get a short link and a QR code. Programs can create
-        links with an <a href="/app/keys">API key</a>.</p>
-      <p>Do you have links elsewhere? They keep their paths, titles, tags and hits.</p>
-      <p>${parts.linkButton('Import links', '/app/links/import')}
-        ${parts.linkButton('Create many at once', '/app/links/bulk')}</p>`
+    const advice = hasRole(user.role, 'editor')
+      ? firstSteps(user)
+      : html`<p>Links that the editors of ${user.account.name} create appear here.</p>`
     return html`<section ${all}>${parts.emptyState('No links yet', advice)}</section>`
   }
   return html`<section ${all}>
-    ${toolbar(table, tags)}
+    ${toolbar(user, table, tags)}
     <form id="batch" method="post" action="/app/links/batch">
       <input type="hidden" name="csrf" value="${user.csrf}">
       ${list(table)}
-      ${batchBar(table, tags)}
+      ${batchBar(user, table, tags)}
     </form></section>`
 }
+
+const firstSteps = (user: CurrentUser): Html => html`
+  <p>Paste a URL above to get a short link and a QR code.
+    ${parts.offer(
+      user,
+      '/app/keys',
+      html`Programs can create links with an <a href="/app/keys">API key</a>.`,
+    )}</p>
+  <p>Do you have links elsewhere? They keep their paths, titles, tags and hits.</p>
+  <p>${parts.linkButton('Import links', '/app/links/import')}
+    ${parts.linkButton('Create many at once', '/app/links/bulk')}</p>`
 
 /** The list for htmx, and the path that the address bar then shows. */
 export function listFragment(table: LinkTable): { markup: Html; path: string } {
@@ -229,7 +239,7 @@ function found(table: LinkTable): string {
   return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
 }
 
-function toolbar(table: LinkTable, tags: readonly string[]): Html {
+function toolbar(user: CurrentUser, table: LinkTable, tags: readonly string[]): Html {
   const { search, tag, state, byHits } = table
   const choices = tag === '' || tags.includes(tag) ? tags : [tag, ...tags]
   return html`
@@ -285,8 +295,8 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
       ${parts.button('Search', 'plain', { 'data-without-script': true })}
       <p id="found" class="hint" role="status">${found(table)}</p>
       ${exportLink(table, false)}
-      <a href="/app/links/bulk">Bulk create</a>
-      <a href="/app/links/import">Import</a>
+      ${parts.offer(user, '/app/links/bulk', html`<a href="/app/links/bulk">Bulk create</a>`)}
+      ${parts.offer(user, '/app/links/import', html`<a href="/app/links/import">Import</a>`)}
       <button type="button" class="act" hidden data-needs-script data-shortcuts>Shortcuts</button>
     </form>`
 }
@@ -360,10 +370,9 @@ function list(table: LinkTable): Html {
 }
 
 /** Shown while a link is selected. The first button is that of the Enter key. */
-const batchBar = (table: LinkTable, tags: readonly string[]): Html => html`
-  <div class="row batch" role="group" aria-label="Selected links">
-    <p class="selected" role="status"></p>
-    ${allMatches(table, false)}
+function batchBar({ role }: CurrentUser, table: LinkTable, tags: readonly string[]): Html {
+  const isEditor = hasRole(role, 'editor')
+  const changes = html`
     <label class="visually-hidden" for="batch-tag">Tag</label>
     <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"
       autocomplete="off">
@@ -371,13 +380,19 @@ const batchBar = (table: LinkTable, tags: readonly string[]): Html => html`
     ${batchButton('tag', 'Add tag')}
     ${batchButton('untag', 'Remove tag')}
     ${batchButton('pause', 'Pause')}
-    ${batchButton('resume', 'Resume')}
+    ${batchButton('resume', 'Resume')}`
+  return html`
+  <div class="row batch" role="group" aria-label="Selected links">
+    <p class="selected" role="status"></p>
+    ${allMatches(table, false)}
+    ${isEditor && changes}
     ${batchButton('analytics', 'Analytics')}
     ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
     ${batchButton('print', 'Print')}
     ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
-    ${batchButton('delete', 'Delete')}
+    ${isEditor && batchButton('delete', 'Delete')}
   </div>`
+}
 
 const batchButton = (value: string, label: string, extra: Record<string, boolean> = {}): Html =>
   parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })

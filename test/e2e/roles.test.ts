@@ -1,0 +1,360 @@
+import { expect, test } from 'bun:test'
+import type { Role } from '../../src/accounts/store.ts'
+import type { DashboardDeps } from '../../src/dashboard/deps.ts'
+import { dashboardRoutes } from '../../src/dashboard/routes.ts'
+import { REFUSALS } from '../../src/errors.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { PASSWORD, type Seen, Visitor } from '../support/dashboard.ts'
+import { inviteTo, makeMember } from '../support/members.ts'
+
+/** Who may open which page and send which form. */
+
+/** Before a sign-in, or for everybody. */
+const PUBLIC =
+  /^\w+ \/(-\/|favicon|robots|$)|^\w+ \/app(\/(assets|join|reset|setup|shared|sign-(in|up))\b|$)/
+/** For owners of the service only: `dashboard-service` has the table of these. */
+const OF_SERVICE = /^\w+ \/app\/service\b/
+
+/** The role that is needed at least. A route without a line fails the test. */
+const LEAST: Readonly<Record<string, Role>> = {
+  'GET /app/account': 'viewer',
+  'GET /app/account/delete': 'admin',
+  'POST /app/account/delete': 'admin',
+  'POST /app/account/domain': 'admin',
+  'GET /app/account/members': 'viewer',
+  // Oneself: see the test below for others.
+  'GET /app/account/members/:id/remove': 'viewer',
+  'POST /app/account/members/:id/remove': 'viewer',
+  'POST /app/account/members/:id/role': 'admin',
+  'POST /app/account/members/invite': 'admin',
+  'POST /app/account/members/withdraw': 'admin',
+  'POST /app/account/open': 'viewer',
+  'POST /app/account/password': 'viewer',
+  'POST /app/account/sessions/end': 'viewer',
+  'POST /app/account/sessions/end-others': 'viewer',
+  'POST /app/account/time-zone': 'admin',
+  'GET /app/account/two-factor': 'viewer',
+  'POST /app/account/two-factor/begin': 'viewer',
+  'POST /app/account/two-factor/confirm': 'viewer',
+  'POST /app/account/two-factor/disable': 'viewer',
+  'GET /app/analytics': 'viewer',
+  'GET /app/analytics.csv': 'viewer',
+  'GET /app/analytics/:code': 'viewer',
+  'GET /app/analytics/visits': 'viewer',
+  'GET /app/analytics/visits.csv': 'viewer',
+  'GET /app/go': 'viewer',
+  'GET /app/keys': 'admin',
+  'GET /app/keys/end': 'admin',
+  'POST /app/keys/end': 'admin',
+  'POST /app/keys/new': 'admin',
+  'GET /app/keys/revoke': 'admin',
+  'POST /app/keys/revoke': 'admin',
+  'POST /app/keys/rotate': 'admin',
+  'GET /app/links': 'viewer',
+  'POST /app/links': 'editor',
+  'GET /app/links/:code': 'viewer',
+  'POST /app/links/:code/aliases': 'editor',
+  'GET /app/links/:code/delete': 'editor',
+  'POST /app/links/:code/delete': 'editor',
+  'POST /app/links/:code/destination': 'editor',
+  'POST /app/links/:code/domain': 'editor',
+  'GET /app/links/:code/hits.csv': 'viewer',
+  'POST /app/links/:code/password': 'editor',
+  'POST /app/links/:code/pause': 'editor',
+  'POST /app/links/:code/properties': 'editor',
+  'GET /app/links/:code/qr': 'viewer',
+  'GET /app/links/:code/qr.pdf': 'viewer',
+  'GET /app/links/:code/qr.png': 'viewer',
+  'GET /app/links/:code/qr.svg': 'viewer',
+  'GET /app/links/:code/settings': 'editor',
+  'POST /app/links/:code/share': 'editor',
+  'POST /app/links/:code/undo-delete': 'editor',
+  'POST /app/links/:code/unshare': 'editor',
+  'GET /app/links/:code/visits': 'viewer',
+  'GET /app/links/:code/visits.csv': 'viewer',
+  // Each action below.
+  'POST /app/links/batch': 'viewer',
+  'GET /app/links/bulk': 'editor',
+  'POST /app/links/bulk': 'editor',
+  'GET /app/links/code': 'viewer',
+  'GET /app/links/export.csv': 'viewer',
+  'GET /app/links/import': 'editor',
+  'POST /app/links/import': 'editor',
+  'POST /app/links/import/domains': 'editor',
+  'GET /app/links/import/export/:format': 'editor',
+  'GET /app/links/import/report.csv': 'editor',
+  'POST /app/links/import/start': 'editor',
+  'POST /app/links/undo': 'editor',
+  'GET /app/print': 'viewer',
+  'GET /app/print/codes.zip': 'viewer',
+  'GET /app/print/labels.pdf': 'viewer',
+  'GET /app/print/page.svg': 'viewer',
+  'GET /app/qr': 'editor',
+  'POST /app/qr/logo': 'editor',
+  'GET /app/qr/logo.png': 'viewer',
+  'POST /app/qr/logo/remove': 'editor',
+  'POST /app/qr/presets': 'editor',
+  'POST /app/qr/presets/delete': 'editor',
+  'POST /app/sign-out': 'viewer',
+  'POST /app/theme': 'viewer',
+}
+
+const ROLES = ['viewer', 'editor', 'admin'] as const
+const isBelow = (role: Role, least: Role) => ROLES.indexOf(role) < ROLES.indexOf(least)
+
+/** Ann’s account with a link, and a member of it for each role. */
+async function team(app: TestApp) {
+  const ann = await makeMember(app, 'ann@example.com')
+  await ann.post('/app/links', { url: 'https://example.com/a', code: 'SPRING26' })
+  const members = { viewer: new Visitor(app), editor: new Visitor(app), admin: new Visitor(app) }
+  for (const role of ROLES) {
+    const path = await inviteTo(ann, `${role}@example.com`, role)
+    expect((await members[role].post(path, { password: PASSWORD })).status).toBe(303)
+  }
+  return { ann, members }
+}
+
+const isRefused = ({ status, text }: Seen): boolean =>
+  status === 403 && ROLES.some((role) => text.includes(REFUSALS.role_needed.message(role)))
+
+const pathOf = (route: string): string =>
+  route
+    .replace(/^\w+ /, '')
+    .replace(':code', 'SPRING26')
+    .replace(':id', '999')
+    .replace(':format', 'jsonl')
+
+const use = (
+  visitor: Visitor,
+  route: string,
+  fields: Record<string, string> = {},
+): Promise<Seen> =>
+  route.startsWith('GET ')
+    ? visitor.get(pathOf(route))
+    : visitor.post(pathOf(route), fields, { from: '/app/links' })
+
+const idOf = (app: TestApp, email: string): number =>
+  app.administer(({ accounts }) => accounts.findByEmail(email)?.id ?? 0)
+
+/** The rows of what an account owns. */
+const stored = (app: TestApp): string =>
+  app.administer(({ db }) => {
+    const rowsOf = (table: string) => db.query(`SELECT * FROM ${table} ORDER BY 1, 2`).all()
+    const tables = ['links', 'aliases', 'api_keys', 'qr_presets', 'accounts', 'memberships']
+
+    return JSON.stringify(tables.map(rowsOf), (_, value) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
+    )
+  })
+
+test('the table of routes and roles is whole', () => {
+  // Routes are known before anything that they work with.
+  const routes = dashboardRoutes({} as DashboardDeps).routes.map(
+    ({ method, path }) => `${method} ${path}`,
+  )
+  const others = routes.filter((route) => !PUBLIC.test(route) && !OF_SERVICE.test(route))
+  expect(others.sort()).toEqual(Object.keys(LEAST).sort())
+})
+
+test.each(ROLES)('%s: every page and form answers or is refused by the role', async (role) => {
+  await using app = await testApp()
+  const { members } = await team(app)
+  const member = members[role]
+  const before = stored(app)
+  for (const [route, least] of Object.entries(LEAST)) {
+    // Without its fields each form is refused after the role was checked.
+    if (route === 'POST /app/sign-out') continue
+    const seen = await use(member, route)
+    expect([route, isRefused(seen)]).toEqual([route, isBelow(role, least)])
+  }
+  if (role === 'viewer') expect(stored(app)).toBe(before)
+  expect((await use(member, 'POST /app/sign-out')).location).toContain('/app/sign-in')
+})
+
+test('nobody opens a page or sends a form without a session', async () => {
+  await using app = await testApp()
+  await team(app)
+  const before = stored(app)
+  for (const route of Object.keys(LEAST)) {
+    const seen = await use(new Visitor(app), route)
+    expect([route, seen.location?.split('?')[0]]).toEqual([route, '/app/sign-in'])
+  }
+  expect(stored(app)).toBe(before)
+})
+
+test('the admin of another account finds none of the links', async () => {
+  await using app = await testApp()
+  await team(app)
+  const eve = await makeMember(app, 'eve@example.com')
+  const before = stored(app)
+  for (const route of Object.keys(LEAST).filter((one) => one.includes(':code'))) {
+    const seen = await use(eve, route, { url: 'https://example.com/eve', password: 'x', add: 'x' })
+    expect([route, seen.status]).toEqual([route, 404])
+  }
+  expect(stored(app)).toBe(before)
+})
+
+test('a viewer’s selection can be read, and changes nothing', async () => {
+  await using app = await testApp()
+  const { members } = await team(app)
+  const before = stored(app)
+  for (const all of [{}, { all: '1' }]) {
+    for (const action of ['tag', 'untag', 'pause', 'resume', 'delete', 'constructor', '']) {
+      const fields = { action, code: 'SPRING26', tag: 'x', ...all }
+      const seen = await use(members.viewer, 'POST /app/links/batch', fields)
+      const isUnknown = action === 'delete' && 'all' in all
+      expect([action, isRefused(seen) || (isUnknown && seen.status === 422)]).toEqual([
+        action,
+        true,
+      ])
+    }
+  }
+  expect(stored(app)).toBe(before)
+  for (const action of ['analytics', 'print', 'export', 'qr']) {
+    const fields = { action, code: 'SPRING26' }
+    const { status } = await use(members.viewer, 'POST /app/links/batch', fields)
+    expect([action, status]).toEqual([action, action === 'export' || action === 'qr' ? 200 : 303])
+  }
+})
+
+test('a viewer’s download of a QR code with a source stores no source', async () => {
+  await using app = await testApp()
+  const { members } = await team(app)
+  const refs = () => app.administer(({ db }) => db.query('SELECT * FROM qr_refs').all().length)
+  const path = '/app/links/SPRING26/qr.svg?ref=poster'
+  expect((await members.viewer.get(path)).status).toBe(200)
+  expect(refs()).toBe(0)
+  expect((await members.editor.get(path)).status).toBe(200)
+  expect(refs()).toBe(1)
+})
+
+test('a changed role applies to the next request, and to pages that are open', async () => {
+  await using app = await testApp()
+  const { ann, members } = await team(app)
+  const { csrf } = await members.editor.get('/app/links')
+  const to = `/app/account/members/${idOf(app, 'editor@example.com')}/role`
+  const changed = await ann.post(to, { role: 'viewer' }, { from: '/app/account/members' })
+  expect(changed.location).toBe('/app/account/members?done=role')
+  const stale = await members.editor.post('/app/links', { url: 'https://example.com/x', csrf })
+  expect(isRefused(stale)).toBe(true)
+  await ann.post(to, { role: 'admin' }, { from: '/app/account/members' })
+  expect((await members.editor.get('/app/keys')).status).toBe(200)
+})
+
+test('nobody raises their own role, or that of others, without being an admin', async () => {
+  await using app = await testApp()
+  const { members } = await team(app)
+  const before = stored(app)
+  for (const role of ['viewer', 'editor'] as const) {
+    for (const email of ['viewer@example.com', 'editor@example.com', 'ann@example.com']) {
+      const path = `/app/account/members/${idOf(app, email)}/role`
+      for (const next of ROLES) {
+        const seen = await members[role].post(path, { role: next }, { from: '/app/links' })
+        expect([role, email, isRefused(seen)]).toEqual([role, email, true])
+      }
+      if (email.startsWith(role)) continue
+      const others = path.replace('/role', '/remove')
+      const removed = await members[role].post(others, {}, { from: '/app/links' })
+      expect([role, email, isRefused(removed)]).toEqual([role, email, true])
+    }
+  }
+  expect(stored(app)).toBe(before)
+})
+
+test('an unknown role is refused, and a viewer may leave', async () => {
+  await using app = await testApp()
+  const { ann, members } = await team(app)
+  const id = idOf(app, 'viewer@example.com')
+  for (const role of ['', 'owner', 'Admin', 'constructor']) {
+    const to = `/app/account/members/${id}/role`
+    const seen = await ann.post(to, { role }, { from: '/app/account/members' })
+    expect([role, seen.status]).toEqual([role, 422])
+    const fields = { email: 'zoe@example.com', role }
+    const invited = await ann.post('/app/account/members/invite', fields, {
+      from: '/app/account/members',
+    })
+    expect([role, invited.status]).toEqual([role, 422])
+  }
+  const path = `/app/account/members/${id}/remove`
+  expect((await members.viewer.post(path, {})).location).toBe('/app')
+  expect(idOf(app, 'viewer@example.com')).toBe(0)
+})
+
+test('the last admin stays one, also when two admins lower each other at once', async () => {
+  await using app = await testApp()
+  const { ann, members } = await team(app)
+  const idOfAnn = idOf(app, 'ann@example.com')
+  const idOfAdmin = idOf(app, 'admin@example.com')
+  const lower = (by: Visitor, id: number) =>
+    by.post(`/app/account/members/${id}/role`, { role: 'viewer' }, { from: '/app/account/members' })
+  await Promise.all([lower(ann, idOfAdmin), lower(members.admin, idOfAnn)])
+  const admins = () =>
+    app.administer(({ accounts }) =>
+      accounts.listMembers(idOfAnn).filter(({ role }) => role === 'admin'),
+    )
+  expect(admins().length).toBe(1)
+  const [last] = admins()
+  const by = last?.id === idOfAnn ? ann : members.admin
+  const seen = await lower(by, last?.id ?? 0)
+  expect([seen.status, admins().length]).toEqual([422, 1])
+  const leaves = await by.post(`/app/account/members/${last?.id}/remove`, {})
+  expect([leaves.status, admins().length]).toEqual([422, 1])
+})
+
+test('an admin who removes another one and is removed by them at once: one remains', async () => {
+  await using app = await testApp()
+  const { ann, members } = await team(app)
+  const ids = [idOf(app, 'ann@example.com'), idOf(app, 'admin@example.com')] as const
+  const remove = (by: Visitor, id: number) => by.post(`/app/account/members/${id}/remove`, {})
+  await Promise.all([remove(ann, ids[1]), remove(members.admin, ids[0])])
+  const admins = app.administer(({ accounts }) =>
+    accounts.listMembers(ids[0]).filter(({ role }) => role === 'admin'),
+  )
+  expect(admins.length).toBe(1)
+})
+
+test('the invitations of a former admin end', async () => {
+  await using app = await testApp()
+  const { ann, members } = await team(app)
+  const path = await inviteTo(members.admin, 'dan@example.com', 'admin')
+  const other = await inviteTo(ann, 'zoe@example.com', 'viewer')
+  const to = `/app/account/members/${idOf(app, 'admin@example.com')}/role`
+  await ann.post(to, { role: 'editor' }, { from: '/app/account/members' })
+  expect((await new Visitor(app).get(path)).status).toBe(404)
+  expect((await new Visitor(app).get(other)).status).toBe(200)
+})
+
+test.each(ROLES)('%s: no page offers a page or a form that is refused', async (role) => {
+  await using app = await testApp()
+  const { members } = await team(app)
+  const member = members[role]
+  const forms = new Set<string>()
+  const seenPaths = new Set<string>()
+  const queue = ['/app/links', '/app/account', '/app/go', '/app/links/SPRING26/qr', '/app/print']
+  for (const path of queue) {
+    if (seenPaths.has(path)) continue
+    seenPaths.add(path)
+    const seen = await member.get(path)
+    expect([path, seen.status < 400]).toEqual([path, true])
+    if (!(seen.headers.get('content-type') ?? '').startsWith('text/html')) continue
+    for (const [, href = ''] of seen.text.matchAll(/(?:href|formaction)="(\/app\/[^"#]*)/g)) {
+      const next = href.replaceAll('&amp;', '&')
+      if (!/^\/app\/(assets|links\?|analytics|print\?)/.test(next)) queue.push(next)
+    }
+    const posts =
+      /<form method="post"[^>]* action="([^"]*)"|<form[^>]*action="([^"]*)" method="post"/g
+    for (const [, first, second] of seen.text.matchAll(posts)) forms.add(first ?? second ?? '')
+  }
+  const { text } = await member.get('/app/links')
+  const writes = ['tag', 'untag', 'pause', 'resume', 'delete'].filter((action) =>
+    text.includes(`name="action" value="${action}"`),
+  )
+  expect(writes.length).toBe(role === 'viewer' ? 0 : 5)
+  forms.delete('/app/sign-out')
+  for (const action of forms) {
+    const seen = await member.post(action, {}, { from: '/app/links' })
+    expect([action, isRefused(seen)]).toEqual([action, false])
+  }
+  const offers = [seenPaths.has('/app/keys'), forms.has('/app/links')]
+  expect(offers).toEqual([role === 'admin', role !== 'viewer'])
+})
