@@ -123,6 +123,10 @@ class RequestVisitor implements Visitor {
   }
 }
 
+/** The sender of a request, where no country is known. */
+export const visitorOf = (request: VisitRequest, now: number): Visitor =>
+  new RequestVisitor(request, { now, week: new WeekClock(), country: () => undefined })
+
 /** The entries with the highest weight above 0, apart from `*`. */
 export function preferredLanguages(header: string): string[] {
   const weights = weightsOf(header)

@@ -57,6 +57,8 @@ const LEAST: Readonly<Record<string, Role>> = {
   'GET /app/links/:code/delete': 'editor',
   'POST /app/links/:code/delete': 'editor',
   'POST /app/links/:code/destination': 'editor',
+  'GET /app/links/:code/destinations': 'viewer',
+  'POST /app/links/:code/destinations': 'editor',
   'POST /app/links/:code/domain': 'editor',
   'GET /app/links/:code/hits.csv': 'viewer',
   'POST /app/links/:code/password': 'editor',

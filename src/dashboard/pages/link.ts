@@ -22,6 +22,7 @@ import {
 import { tagPath } from '../ui/link-table.ts'
 import { exactTime, longTime } from '../ui/local-time.ts'
 import { HIT_COUNT_ID, linkSections } from './analytics.ts'
+import { destinationCards, hasDestinationsPage, saveDestinations } from './link-destinations.ts'
 import { qrCard } from './link-qr.ts'
 import { SETTINGS_FORMS, settingsCards } from './link-settings.ts'
 
@@ -29,6 +30,12 @@ import { SETTINGS_FORMS, settingsCards } from './link-settings.ts'
 export const linkPages = signedInPages({
   'GET /app/links/:code': (context) => linkPage(context, 'overview'),
   'GET /app/links/:code/qr': (context) => linkPage(context, 'qr'),
+  'GET /app/links/:code/destinations': (context) => linkPage(context, 'destinations'),
+  'POST /app/links/:code/destinations': linkForm(
+    'destinations',
+    saveDestinations,
+    () => '/destinations?done=ruled#destinations',
+  ),
   'GET /app/links/:code/settings': (context) => linkPage(context, 'settings'),
   ...Object.fromEntries(
     Object.entries(SETTINGS_FORMS).map(([name, { change, card }]) => [
@@ -59,7 +66,7 @@ export const linkPages = signedInPages({
   ),
 })
 
-type Tab = 'overview' | 'qr' | 'settings'
+type Tab = 'overview' | 'qr' | 'destinations' | 'settings'
 
 /** A form that changes a link of the account. `next`: the end of the path of the page after it. */
 function linkForm(
@@ -82,11 +89,13 @@ const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   undone: 'The link is not deleted.',
+  ruled: 'Saved. It takes effect immediately, also for printed QR codes.',
 }
 
 const TABS: readonly { tab: Tab; label: string; path: string }[] = [
   { tab: 'overview', label: 'Overview', path: '' },
   { tab: 'qr', label: 'QR code', path: '/qr' },
+  { tab: 'destinations', label: 'Destinations', path: '/destinations' },
   { tab: 'settings', label: 'Settings', path: '/settings' },
 ]
 
@@ -98,7 +107,10 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone: user.zone, disabled, now: deps.clock() }
   const path = linkPath(link.code)
-  const tabs = TABS.map((one) => {
+  const tabs = TABS.filter(
+    (one) =>
+      one.tab !== 'destinations' || hasDestinationsPage(context, link, properties.destinations),
+  ).map((one) => {
     const all = { href: path + one.path, 'aria-current': one.tab === tab ? 'page' : undefined }
     return parts.offer(user, all.href, html`<li><a ${attributes(all)}>${one.label}</a></li>`)
   })
@@ -118,6 +130,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
 async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Promise<Value> {
   const { link, properties } = state
   if (tab === 'qr') return qrCard(context, link)
+  if (tab === 'destinations') return destinationCards(context, link, properties.destinations)
   if (tab === 'settings') return settingsCards(context, link, properties)
   const { hits, visitors } = await linkSections(context)
   return html`
@@ -168,7 +181,9 @@ function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Htm
 /** What visitors get, the destination, and facts about the link. */
 function factsPart({ deps, user }: PageContext, state: ZonedState): Html {
   const { link, disabled, properties } = state
-  const settings = `${linkPath(link.code)}/settings`
+  const path = linkPath(link.code)
+  const settings = `${path}/settings`
+  const { length: count } = properties.destinations
   const whole = mayUse(user.role, 'GET', settings) ? `${settings}#field-url` : undefined
   const isStopped = disabled !== undefined || isBlocked(deps, link.url)
   const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
@@ -180,6 +195,10 @@ function factsPart({ deps, user }: PageContext, state: ZonedState): Html {
       ['Hits', html`<span id="${HIT_COUNT_ID}">${parts.count(link.hitCount)}</span>`],
       ['Code', html`<span class="code">${link.code}</span>`],
       ['Created', parts.time(link.createdAt)],
+      count > 0 && [
+        'By rule',
+        html`<a href="${`${path}/destinations`}">${parts.plural(count, 'destination')}</a>`,
+      ],
     ])}
   </div>`
 }
