@@ -81,8 +81,10 @@ const NAMES = {
 
 type Field = keyof typeof NAMES
 
+/** Says that a link of Shlink has rules. */
+const RULES_FLAG = 'hasredirectrules'
 /** What Hopcode does not have. */
-const LOST = ['cloaking', 'unsafe', 'deeplinks', 'rewrite', 'spliturl', 'hasredirectrules']
+const LOST = ['cloaking', 'unsafe', 'deeplinks', 'rewrite', 'spliturl', RULES_FLAG]
 
 /** The earlier name of a field comes first. */
 const FIELD_OF = new Map<string, { field: Field; rank: number }>(
@@ -184,7 +186,9 @@ function readValues(raw: SourceRow['values']) {
   }
   const targeting = destinationsIn(targets)
   const { destinations } = targeting
-  return { values, destinations, lost: [...lost, ...targeting.lost] }
+  // The rules themselves say which of them are lost.
+  const flags = 'redirectrules' in targets ? lost.filter((name) => name !== RULES_FLAG) : lost
+  return { values, destinations, lost: [...flags, ...targeting.lost] }
 }
 
 const textOf = (value: unknown): string =>

@@ -1,4 +1,5 @@
 import { destinationsBody } from '../links/destination-schema.ts'
+import { shlinkRules } from './shlink-rules.ts'
 import { isObject } from './source.ts'
 
 /** Destinations of other services for some systems and countries, by the plain names of fields. */
@@ -12,9 +13,10 @@ const SYSTEM_OF: Readonly<Record<string, string>> = {
   androidurl: 'android',
 }
 const COUNTRIES = 'geo'
+const RULES = 'redirectrules'
 
 export const isTargeting = (name: string): boolean =>
-  Object.hasOwn(SYSTEM_OF, name) || name === COUNTRIES
+  Object.hasOwn(SYSTEM_OF, name) || name === COUNTRIES || name === RULES
 
 const Destinations = destinationsBody('')
 
@@ -32,11 +34,13 @@ export function destinationsIn(values: Readonly<Record<string, unknown>>): {
   }
   const names = Object.keys(values)
   // These services ask for the system first.
-  for (const name of names.filter((one) => one !== COUNTRIES)) {
+  for (const name of names.filter((one) => Object.hasOwn(SYSTEM_OF, one))) {
     add(name, [{ when: { os: [SYSTEM_OF[name]] }, url: values[name] }])
   }
   if (values[COUNTRIES] !== undefined) add(COUNTRIES, byCountry(values[COUNTRIES]))
-  return { destinations, lost }
+  const rules = shlinkRules(values[RULES])
+  for (const rule of rules.destinations) add('redirect rule', [rule])
+  return { destinations, lost: [...lost, ...new Set(rules.lost)] }
 }
 
 /** Countries with one URL are one destination. `value`: URLs by country, perhaps as JSON. */
