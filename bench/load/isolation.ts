@@ -2,6 +2,7 @@
 // npm run bench -- isolation --seconds 5 --rounds 5
 import { setPassword } from '../lib/dashboard-client.ts'
 import { atMost, measureVariants, milliseconds, type Plan, ratio } from '../lib/figures.ts'
+import { GUESS_SETTINGS, GUESSERS, guessTargets } from '../lib/guesses.ts'
 import {
   accountHeaders,
   createAccount,
@@ -33,8 +34,6 @@ const CONNECTIONS = 4
 /** The longest URL that the service accepts. */
 const URL_LENGTH = 8192
 const BULK_ITEMS = 2000
-/** Addresses that guess the password of a link, each of a network of its own. */
-const GUESSERS = 200
 
 interface Setup {
   launch: ReturnType<typeof hopcode>
@@ -61,7 +60,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const settings = {
     ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
     ENTERPRISE_WRITES_PER_MINUTE: '6000',
-    TRUSTED_PROXIES: '127.0.0.1',
+    ...GUESS_SETTINGS,
   }
   const launch = hopcode(program, dataDir, settings)
   const setup = { launch, program, dataDir, apiKey, ...(await prepare(launch, apiKey)) }
@@ -205,17 +204,7 @@ async function sendLoad(
       ratePerSecond: 50,
       targets: [{ path: '/api/list', headers: { 'X-API-Key': 'wrong' }, status: 401 }],
     },
-    {
-      ratePerSecond: GUESSERS,
-      targets: Array.from({ length: GUESSERS }, (_, n) => ({
-        path: `/${locked}`,
-        headers: {
-          'X-Forwarded-For': `10.0.${n}.1`,
-          Authorization: `Basic ${btoa(`:guess ${n}`)}`,
-        },
-        status: 403,
-      })),
-    },
+    { ratePerSecond: GUESSERS, targets: guessTargets(locked) },
   ]
   await Promise.all(
     kinds.map(({ targets, ratePerSecond }) =>

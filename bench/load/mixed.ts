@@ -1,10 +1,12 @@
-// What is the latency of redirects during bulk requests, large images, searches and a backup?
+// What is the latency of redirects during bulks, large images, searches, guesses and a backup?
 // npm run bench -- mixed --seconds 10 --rounds 5
 import { join } from 'node:path'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
 import { atMost, main, measureVariants, milliseconds, type Plan, ratio } from '../lib/figures.ts'
+import { GUESS_SETTINGS, GUESSERS, guessTargets } from '../lib/guesses.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { tieToThisProcess } from '../lib/leftovers.ts'
+import { generateLoad } from '../lib/load.ts'
 import {
   measureOpen,
   measurePeak,
@@ -38,17 +40,22 @@ const LEAD_SECONDS = 1
 
 interface Setup extends MillionWorkspace {
   links: readonly Link[]
+  /** The code of a link with a password. */
+  locked: string
 }
 
 export const mixed: Scenario = {
   name: 'mixed',
-  question: 'What is the latency of redirects during bulks, large images, searches and a backup?',
+  question:
+    'What is the latency of redirects during bulks, images, searches, guesses and a backup?',
   run,
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using workspace = await millionWorkspace(options, say)
-  const setup: Setup = { ...workspace, links: scatteredLinks(workspace.folder, CODES) }
+  using workspace = await millionWorkspace(options, say, GUESS_SETTINGS)
+  const links = scatteredLinks(workspace.folder, CODES + 1)
+  const locked = links.pop()?.code ?? ''
+  const setup: Setup = { ...workspace, links, locked }
   let series = 0
   const peakAlone = await findPeak(setup, options, undefined)
   const peak = await findPeak(setup, options, ++series)
@@ -83,8 +90,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         `${SHARE_OF_PEAK * 100} % of the peak that the same generator reached with everything ` +
         `else running (${peak}; alone ${peakAlone}).`,
       `mixed: meanwhile ${BULKS} bulks of ${BULK_ITEMS} links, ${IMAGES} images of ${IMAGE_SIZE} ` +
-        `pixels and ${SEARCHES} searches fall due each second, among a million links, and a ` +
-        'backup is taken.',
+        `pixels and ${SEARCHES} searches fall due each second, among a million links, ` +
+        `${GUESSERS} addresses guess the password of a link, and a backup is taken.`,
       'The generators share the cores with the service: the own lateness tells how much.',
       'Every hit_count was compared with the redirects received, and every status was judged.',
     ],
@@ -160,6 +167,8 @@ async function begin(
   { series, seconds }: { series: number | undefined; seconds: number },
 ) {
   if (series === undefined) return undefined
+  const client = new HopcodeClient(server.origin, setup.folder.apiKey)
+  await client.patchLink(setup.locked, { password: 'correct horse battery staple' })
   const longer = WARM_SECONDS + seconds + 2 * LEAD_SECONDS
   const sent = sendAllElse(server, setup, { series, seconds: longer })
   // The caller awaits `ended` later, and gets its error then.
@@ -192,7 +201,7 @@ function startBackup({ program, dataDir, temporaryPath }: Setup): Bun.Subprocess
 /** Returns the responses per second, and the number of bulk requests. */
 async function sendAllElse(
   server: Server,
-  { folder: { apiKey }, links }: Setup,
+  { folder: { apiKey }, links, locked }: Setup,
   { series, seconds }: { series: number; seconds: number },
 ) {
   const headers = accountHeaders(apiKey)
@@ -213,6 +222,17 @@ async function sendAllElse(
     send(BULKS, bulkTargets(apiKey, series, BULKS * seconds)),
     send(IMAGES, images.map(get)),
     send(SEARCHES, searches.map(get)),
+    // Most are refused.
+    generateLoad(
+      { port: server.port, targets: guessTargets(locked) },
+      {
+        ratePerSecond: GUESSERS,
+        seconds,
+        connections: BACKGROUND_CONNECTIONS,
+        sleepMs: SLEEP_MS,
+        priority: 'background',
+      },
+    ),
   ])
   return {
     bulksAnswered: bulks.answered,

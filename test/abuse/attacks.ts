@@ -4,6 +4,7 @@ import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
 import { passwords } from './passwords.ts'
+import { rules } from './rules.ts'
 import {
   importQueues,
   largeBodies,
@@ -33,6 +34,7 @@ export const ATTACKS: readonly Attack[] = [
   addresses,
   impostors,
   queries,
+  rules,
   visitors,
   idle,
   halfSent,

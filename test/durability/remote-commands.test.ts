@@ -52,7 +52,7 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   expect(readFileSync(join(folder.path, 'code.svg'), 'utf8')).toStartWith('<svg')
 })
 
-test('hopcode link destinations prints the destinations of a link, and sets them from a file', async () => {
+test('hopcode link destinations prints the destinations of a link, and sets them', async () => {
   using folder = temporaryFolder()
   const env = { DATA_DIR: join(folder.path, 'data'), BASE_URL: 'https://hop.test' }
   const apiKey = await makeAccount(env)
@@ -86,6 +86,16 @@ test('hopcode link destinations prints the destinations of a link, and sets them
     err: expect.stringContaining('cannot be read'),
   })
   expect(await run()).toMatchObject({ code: 0, list: destinations })
+
+  const words = ['link', 'destinations', code, '-']
+  const piped = (text: string) => command(words, remote, [], undefined, text)
+  const others = [...destinations, { when: { os: ['android'] }, url: 'https://example.com/a' }]
+  const set = await piped(JSON.stringify(others))
+  expect([set.code, JSON.parse(set.out)]).toEqual([0, others])
+  // A pipe whose program failed.
+  expect(await piped('')).toMatchObject({ code: 1, err: expect.stringContaining('must be JSON') })
+  expect(await run()).toMatchObject({ code: 0, list: others })
+  expect(await piped('[]')).toMatchObject({ code: 0, out: '[]\n' })
 })
 
 test('hopcode links and qr find a link by code, alias, short URL and title', async () => {

@@ -104,16 +104,18 @@ interface Finished {
 
 /**
  * Runs a command to its end. `wrap`: words of a program that runs it. `program`: another build than
- * the run's own.
+ * the run's own. `input`: its standard input.
  */
 export async function command(
   args: readonly string[],
   env: Settings,
   wrap: readonly string[] = [],
   program?: string,
+  input?: string,
 ): Promise<Finished> {
   const words = [...wrap, program ?? (await binary()), ...args]
-  const child = Bun.spawn(words, { env, stdout: 'pipe', stderr: 'pipe' })
+  const stdin = input === undefined ? 'ignore' : new Blob([input])
+  const child = Bun.spawn(words, { env, stdin, stdout: 'pipe', stderr: 'pipe' })
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
