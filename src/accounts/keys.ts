@@ -49,18 +49,6 @@ const FIRST_KEY_NAME = 'Default'
 /** The name as people see and type it. */
 export const keyName = ({ name }: Pick<KeyLabel, 'name'>): string => name ?? FIRST_KEY_NAME
 
-const NAME_LENGTH_MAX = 60
-
-/** A name for a key: 1 to 60 characters. Undefined for any other text. */
-export function parseKeyName(text: string): string | undefined {
-  const spaced = text.trim().replace(/\s+/g, ' ')
-  // The time of `normalize` is quadratic. It makes one character of at most four units.
-  if (spaced.length > 4 * NAME_LENGTH_MAX) return undefined
-  const name = spaced.normalize('NFC')
-  const isName = name !== '' && [...name].length <= NAME_LENGTH_MAX && !/\p{C}/u.test(name)
-  return isName ? name : undefined
-}
-
 /** The key without an expiry that has this name, in any letter case: there is at most one. */
 export function findKeyByName(keys: readonly KeyRow[], name: string): KeyRow | undefined {
   const wanted = name.toLowerCase()

@@ -24,6 +24,8 @@ export type SecurityEvent =
   | 'member.removed'
   | 'member.role_changed'
   | 'member.left'
+  | 'links.moved'
+  | 'account.renamed'
   | 'totp.enabled'
   | 'totp.disabled'
   | 'recovery_code.used'

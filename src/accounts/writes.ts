@@ -221,6 +221,17 @@ const stateWrites = {
     },
   }),
 
+  /** `name`: see `parseAccountName`. */
+  rename: write({
+    since: 1,
+    prepare(db) {
+      const { accounts } = storesOf(db)
+      return ({ accountId, name }: { accountId: AccountId; name: string }): void => {
+        if (accounts.findById(accountId)?.deletedAt === null) accounts.change(accountId, { name })
+      }
+    },
+  }),
+
   setTimeZone: write({
     since: 1,
     prepare(db) {

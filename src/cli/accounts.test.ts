@@ -84,12 +84,13 @@ test('key revoke ends a key in 24 hours, or with --now at once', async () => {
 test('account list --json prints an object per account', async () => {
   using folder = temporaryFolder()
   using account = await open(folder.path)
-  await createAccount(account.deps, { email: 'ben@example.com', plan: 'pro' })
+  const BEN = 'ben@example.com'
+  await createAccount(account.deps, { email: BEN, plan: 'pro' })
   const lines = listAccounts(account.deps, { json: true }).text.split('\n')
   const about = { links: 0, created_at: '2026-03-01T00:00:00.000Z' }
   expect(lines.map((line) => JSON.parse(line))).toEqual([
-    { account_id: 1, email: EMAIL, plan: 'free', ...about },
-    { account_id: 2, email: 'ben@example.com', plan: 'pro', ...about },
+    { account_id: 1, email: EMAIL, name: EMAIL, plan: 'free', ...about },
+    { account_id: 2, email: BEN, name: BEN, plan: 'pro', ...about },
   ])
 })
 

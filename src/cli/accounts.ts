@@ -143,11 +143,13 @@ export async function createAccount(
 /** One line per account, the oldest first. */
 export function listAccounts({ accounts }: Administration, { json, after = 0 }: PageOptions): Page {
   const page = accounts.list({ after, limit: PAGE })
-  const lines = page.map(({ id, name: email, plan, linkCount, createdAt }) => {
+  const lines = page.map(({ id, name, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
-    return json
-      ? JSON.stringify({ account_id: id, email, plan, links: linkCount, created_at })
-      : `${email}  ${plan}  ${linkCount} links  since ${created_at}`
+    const email = accounts.listMembers(id)[0]?.email ?? name
+    if (json)
+      return JSON.stringify({ account_id: id, email, name, plan, links: linkCount, created_at })
+    const label = name === email ? email : `${name} (${email})`
+    return `${label}  ${plan}  ${linkCount} links  since ${created_at}`
   })
   const next = page.length === PAGE ? page.at(-1)?.id : undefined
   return { text: lines.join('\n') || (json || after > 0 ? '' : 'No accounts.'), next }

@@ -1,4 +1,5 @@
 import { type Command, Option } from '@commander-js/extra-typings'
+import { BAD_NAME, parseAccountName } from '../accounts/names.ts'
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import { ROLES } from '../accounts/roles.ts'
 import type { Role } from '../accounts/store.ts'
@@ -6,18 +7,31 @@ import { isoTime } from '../lib/clock.ts'
 import { findAccount, requirePerson } from './accounts.ts'
 import { type Administration, printing } from './administration.ts'
 import { CommandError } from './errors.ts'
-import { EMAIL_OF_PERSON, type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
+import {
+  ACCOUNT_NAMED,
+  EMAIL_OF_PERSON,
+  type Flag,
+  JSON_LINES,
+  JSON_OBJECT,
+  parseText,
+} from './options.ts'
 
 const ROLE = ['--role <ROLE>', 'what the person may do in the account'] as const
-const ACCOUNT = ['--account <NAME>', 'the name or the number of the account', parseText] as const
 
-/** The subcommands of `account member`. */
+/** The subcommands of `account` about its members, and its name, which they see. */
 export function addMemberCommands(account: Command): void {
+  account
+    .command('rename')
+    .description('give an account another name, which its members see')
+    .requiredOption(...ACCOUNT_NAMED)
+    .requiredOption('--name <NAME>', 'the new name', parseText)
+    .option(...JSON_OBJECT)
+    .action((options) => run('renameAccount', options))
   const member = account.command('member').description('people who share an account')
   member
     .command('add')
     .description('show a link with which a person joins an account, once')
-    .requiredOption(...ACCOUNT)
+    .requiredOption(...ACCOUNT_NAMED)
     .requiredOption(...EMAIL_OF_PERSON)
     .addOption(new Option(...ROLE).choices(ROLES).default('editor' as const))
     .option(...JSON_OBJECT)
@@ -25,7 +39,7 @@ export function addMemberCommands(account: Command): void {
   member
     .command('role')
     .description('change what a person may do in an account')
-    .requiredOption(...ACCOUNT)
+    .requiredOption(...ACCOUNT_NAMED)
     .requiredOption(...EMAIL_OF_PERSON)
     .addOption(new Option(...ROLE).choices(ROLES).makeOptionMandatory())
     .option(...JSON_OBJECT)
@@ -33,14 +47,14 @@ export function addMemberCommands(account: Command): void {
   member
     .command('remove')
     .description('remove a person from an account; the links stay with the account')
-    .requiredOption(...ACCOUNT)
+    .requiredOption(...ACCOUNT_NAMED)
     .requiredOption(...EMAIL_OF_PERSON)
     .option(...JSON_OBJECT)
     .action((options) => run('removeMember', options))
   member
     .command('list')
     .description('list the members of an account')
-    .requiredOption(...ACCOUNT)
+    .requiredOption(...ACCOUNT_NAMED)
     .option(...JSON_LINES)
     .action((options) => run('listMembers', options))
 }
@@ -52,9 +66,22 @@ interface MemberOptions {
 }
 
 /** What the commands run. Each function returns what is printed. */
-export const memberCommands = { addMember, setMemberRole, removeMember, listMembers }
+export const memberCommands = { renameAccount, addMember, setMemberRole, removeMember, listMembers }
 
 const run = printing(memberCommands)
+
+async function renameAccount(
+  deps: Administration,
+  { account: named, name: text, json }: { account: string; name: string; json?: Flag },
+): Promise<string> {
+  const name = parseAccountName(text)
+  if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
+  await deps.writer.catchUp()
+  const { id: accountId, name: before } = findAccount(deps.accounts, named)
+  await deps.data.accounts.rename({ accountId, name })
+  if (json) return JSON.stringify({ account_id: accountId, name })
+  return `${before} has the name ${name} now.`
+}
 
 async function addMember(
   deps: Administration,

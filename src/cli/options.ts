@@ -17,6 +17,11 @@ export const EMAIL_OF_PERSON = [
   'the e-mail address of the person',
   parseEmail,
 ] as const
+export const ACCOUNT_NAMED = [
+  '--account <NAME>',
+  'the name or the number of the account',
+  parseText,
+] as const
 export const ACCOUNT = [
   '--account <NAME>',
   'the name or the number of the account; needed if the person has several',

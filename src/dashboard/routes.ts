@@ -9,6 +9,7 @@ import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
 import { goPages } from './pages/go.ts'
+import { handOverPages } from './pages/hand-over.ts'
 import { importPages } from './pages/import.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
@@ -40,6 +41,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(batchPages(deps))
     .use(bulkPages(deps))
     .use(importPages(deps))
+    .use(handOverPages(deps))
     .use(goPages(deps))
     .use(linkPages(deps))
     .use(qrFilePages(deps))

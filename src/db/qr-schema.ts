@@ -26,6 +26,9 @@ export const qrPresets = sqliteTable(
   (table) => [uniqueIndex('qr_presets_name').on(table.accountId, table.name)],
 )
 
+/** Sources of scans that an account has. */
+export const REFS_MAX = 50
+
 /** The sources that an account has put into codes, whose visits are scans. */
 export const qrRefs = sqliteTable(
   'qr_refs',

@@ -148,8 +148,8 @@ class ListReader {
       ?.slice(offset, end)
       .map(({ id }) => id)
     if (!ids) return undefined
-    const found = this.#statements.byIds.all(JSON.stringify(ids))
-    // A link was deleted after the ranking: the next call ranks the others again.
+    const found = this.#statements.byIds.all(JSON.stringify(ids), accountId)
+    // A link was deleted or moved after the ranking: the next call ranks the others again.
     if (found.length < ids.length && this.#rankings.delete(keyOf(query))) return undefined
     const links = new Map(found.map((link) => [link.id, link]))
     return { total, links: ids.flatMap((id) => links.get(id) ?? []) }
@@ -194,11 +194,12 @@ class ListReader {
   }
 
   #find(query: ListQuery, isOver: IsOver): Matches | undefined {
-    const { limit, offset, below } = query
+    const { accountId, limit, offset, below } = query
     const { index, total } = this.#count(query, isOver)
     if (total === undefined) return undefined
     const ids = below === undefined ? index.page(limit, offset) : index.pageBelow(below, limit)
-    return { total, links: ids.length > 0 ? this.#statements.byIds.all(JSON.stringify(ids)) : [] }
+    if (ids.length === 0) return { total, links: [] }
+    return { total, links: this.#statements.byIds.all(JSON.stringify(ids), accountId) }
   }
 
   #count(filter: AccountFilter, isOver: IsOver): { index: CountIndex; total: number | undefined } {
@@ -244,9 +245,9 @@ function prepare(db: Database) {
     walk: db.prepare<Link, [AccountId, number, number]>(
       `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
     ),
-    byIds: db.prepare<Link, [string]>(
-      `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
-       ORDER BY id DESC`,
+    byIds: db.prepare<Link, [string, AccountId]>(
+      `SELECT ${LINK_COLUMNS} FROM links
+       WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 ORDER BY id DESC`,
     ),
     newest: db.prepare<{ id: number | null }, [AccountId]>(
       'SELECT max(id) AS id FROM links WHERE account_id = ?',

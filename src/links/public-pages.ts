@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
 import { subject, write } from '../db/subject.ts'
 import { ADDRESS_COLUMNS } from './aliases.ts'
 import type { Author, Link } from './link.ts'
@@ -61,8 +62,12 @@ export const publicPages = subject({
     unshare: write({
       since: 1,
       prepare(db) {
-        const remove = publicPageRemover(db)
-        return ({ linkId }: { linkId: number }): void => remove(linkId)
+        const remove = db.prepare<null, [number, AccountId]>(
+          `DELETE FROM shared_pages
+           WHERE link_id = (SELECT id FROM links WHERE id = ? AND account_id = ?)`,
+        )
+        return ({ author, linkId }: Pick<ShareCommand, 'author' | 'linkId'>): void =>
+          void remove.run(linkId, author.accountId)
       },
     }),
   },

@@ -28,13 +28,14 @@ export function exceededQuota(stored: Stored, quota: Quota): QuotaName | undefin
   return undefined
 }
 
-export function quotaError(name: QuotaName, quota: Quota): AppError {
-  const most =
-    name === 'linksMax'
-      ? `${quota.linksMax.toLocaleString('en')} links`
-      : `${formatBytes(quota.urlBytesMax)} of URLs`
-  return new AppError('quota_exceeded', `your plan stores at most ${most}`)
-}
+/** What fits the quota, in words. */
+export const quotaText = (name: QuotaName, quota: Quota): string =>
+  name === 'linksMax'
+    ? `${quota.linksMax.toLocaleString('en')} links`
+    : `${formatBytes(quota.urlBytesMax)} of URLs`
+
+export const quotaError = (name: QuotaName, quota: Quota): AppError =>
+  new AppError('quota_exceeded', `your plan stores at most ${quotaText(name, quota)}`)
 
 /** The stored links and bytes of each account, and whether it is active. */
 export function accountCounts(db: Database) {

@@ -24,22 +24,25 @@ const STEP_CHARACTERS_MAX = 12 * 1024
 const AUTOMERGE = 8
 
 type IndexedLink = Pick<Link, 'id' | 'accountId' | 'code' | 'url'>
-type WaitingRow = IndexedLink & { text: string | null }
+type IndexedRow = IndexedLink & { text: string | null }
+const INDEXED_COLUMNS = `id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url,
+  ${PROPERTY_TEXT} AS text`
+
+const indexInserter = (db: Database) =>
+  db.prepare<null, [AccountId, number, string]>(
+    `INSERT INTO links_search (rowid, text) VALUES (${ROWID}, ?3)`,
+  )
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function searchWrites(db: Database) {
   const progress = db.prepare<{ indexedTo: number }, []>(
     'SELECT indexed_to AS indexedTo FROM search_progress',
   )
-  const waiting = db.prepare<WaitingRow, [number, number]>(
-    `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url,
-       ${PROPERTY_TEXT} AS text
-     FROM links WHERE id > ? ORDER BY id LIMIT ?`,
+  const waiting = db.prepare<IndexedRow, [number, number]>(
+    `SELECT ${INDEXED_COLUMNS} FROM links WHERE id > ? ORDER BY id LIMIT ?`,
   )
   const advance = db.prepare<null, [number]>('UPDATE search_progress SET indexed_to = ?')
-  const insert = db.prepare<null, [AccountId, number, string]>(
-    `INSERT INTO links_search (rowid, text) VALUES (${ROWID}, ?3)`,
-  )
+  const insert = indexInserter(db)
   const automerge = db.prepare<{ v: number }, []>(
     `SELECT v FROM links_search_config WHERE k = 'automerge'`,
   )
@@ -84,6 +87,11 @@ export function indexKeeper(db: Database) {
   const propertyText = db.prepare<{ text: string | null }, [number]>(
     `SELECT ${PROPERTY_TEXT} AS text FROM links WHERE id = ?`,
   )
+  const indexed = db.prepare<IndexedRow, [AccountId, number]>(
+    `SELECT ${INDEXED_COLUMNS} FROM links
+     WHERE links.id = ?2 AND EXISTS (SELECT 1 FROM links_search_docsize WHERE id = ${ROWID})`,
+  )
+  const insert = indexInserter(db)
   return {
     update({ id, accountId, code, url }: IndexedLink): void {
       const text = propertyText.get(id)?.text ?? null
@@ -91,6 +99,14 @@ export function indexKeeper(db: Database) {
     },
     remove(accountId: AccountId, id: number): void {
       remove.run(accountId, id)
+    },
+
+    /** The link gets another account. */
+    move(id: number, { from, to }: { from: AccountId; to: AccountId }): void {
+      const link = indexed.get(from, id)
+      if (!link) return
+      remove.run(from, id)
+      insert.run(to, id, indexText(link))
     },
   }
 }

@@ -14,6 +14,7 @@ import {
   closedCodes,
   parseName,
 } from './aliases.ts'
+import { handOverWrite } from './hand-over.ts'
 import {
   type Author,
   type CreatedLink,
@@ -90,6 +91,7 @@ export const linkWrites = perConnection((db) => ({
   ...change(db),
   ...deletion(db),
   ...propertyWrites(db),
+  handOver: handOverWrite(db),
 }))
 
 function creation(db: Database) {
@@ -244,12 +246,12 @@ function change(db: Database) {
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
   )
   return {
-    /** Undefined if the link was deleted. A shorter URL always fits. */
+    /** Undefined if the account has the link no more. A shorter URL always fits. */
     changeUrl(command: ChangeUrl): Link | 'not_active' | QuotaName | undefined {
       const { id, url, urlKey, quota, author } = command
       if (!accounts.isActive(author)) return 'not_active'
       const old = findStored.get(id)
-      if (!old) return undefined
+      if (old?.accountId !== author.accountId) return undefined
       const added = { links: 0, urlBytes: bytesOf(url) - old.urlBytes }
       const exceeded = accounts.exceededBy(old.accountId, added, quota)
       if (exceeded) return exceeded
@@ -267,6 +269,9 @@ function deletion(db: Database) {
   const index = indexKeeper(db)
   const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
     `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${storedBytes()} AS urlBytes`,
+  )
+  const isOwned = db.prepare<object, [number, AccountId]>(
+    'SELECT 1 FROM links WHERE id = ? AND account_id = ?',
   )
   const aliases = aliasRows(db)
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
@@ -303,10 +308,10 @@ function deletion(db: Database) {
   }
 
   return {
-    /** The link that is deleted, with its hits; undefined if it was deleted already. */
+    /** The link that is deleted, with its hits; undefined if the account has it no more. */
     deleteLink({ id, author }: { id: number; author: Author }): Link | 'not_active' | undefined {
       if (!accounts.isActive(author)) return 'not_active'
-      return remove(id)
+      return isOwned.get(id, author.accountId) ? remove(id) : undefined
     },
 
     /** Deletes the oldest links of an account, at most `most`. Returns their codes. */

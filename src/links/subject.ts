@@ -80,6 +80,13 @@ export const links = subject({
       effect: (effects, code) => effects.linksChanged(code === null ? [] : [code]),
     }),
 
+    /** The codes of the links that were moved. */
+    handOver: write({
+      since: 1,
+      prepare: (db) => linkWrites(db).handOver,
+      effect: (effects, moved) => effects.linksChanged(codesOf(moved)),
+    }),
+
     delete: write({
       since: 1,
       prepare: (db) => linkWrites(db).deleteLink,

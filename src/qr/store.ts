@@ -1,6 +1,7 @@
 /** The logo and the named QR options of an account. */
 
 import type { AccountId } from '../accounts/store.ts'
+import { REFS_MAX } from '../db/qr-schema.ts'
 import { subject, write } from '../db/subject.ts'
 import { parseStoredOptions, type QrOptions } from './options.ts'
 import type { StoredLogo } from './renderer.ts'
@@ -12,9 +13,6 @@ interface QrPreset {
   name: string
   options: QrOptions
 }
-
-/** Sources of scans that an account has. */
-export const REFS_MAX = 50
 
 interface RefCommand {
   accountId: AccountId

@@ -208,6 +208,9 @@ test('with --json every result is JSON, and an empty list is nothing', async () 
     ...account,
     role: 'admin',
   })
+  const renamed = await json(`account rename --account ${email} --name Bakery`)
+  expect(renamed).toEqual({ account_id: 1, name: 'Bakery' })
+  expect(await json('account list')).toMatchObject({ account_id: 1, email, name: 'Bakery' })
   const revoked = await json(`key revoke --email ${email}`)
   expect(revoked).toMatchObject({ ...account, name: 'Default' })
   expect(Date.parse(revoked.ends_at)).toBeGreaterThan(Date.now())

@@ -17,6 +17,7 @@ const LEAST_ROLES: readonly (readonly [RegExp, Role])[] = [
   [/^POST \/app\/links\/batch\b/, 'viewer'],
   [/^POST \/app\/account\b/, 'admin'],
   [/^GET \/app\/account\/delete\b/, 'admin'],
+  [/^(GET|POST) \/app\/links\/move\b/, 'admin'],
   [/^(GET|POST) \/app\/keys\b/, 'admin'],
   // Pages that do nothing but change something, and exports with the passcodes of links.
   [/^GET \/app\/links\/(bulk|import)\b/, 'editor'],

@@ -1,4 +1,5 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
+import { BAD_NAME, parseAccountName } from '../../accounts/names.ts'
 import { planName } from '../../accounts/plans.ts'
 import { hasRole, roleName } from '../../accounts/roles.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
@@ -20,9 +21,9 @@ import { cookieSeconds } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { FormRefusal, isHtmx, noContent, refuse, seeOther } from '../responses.ts'
+import { FormRefusal, isHtmx, noContent, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf } from '../ui/form.ts'
+import { errorOf, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 import { domainChoices } from '../ui/link-parts.ts'
 import { zoneForm } from '../ui/local-time.ts'
@@ -44,6 +45,7 @@ export const accountPages = signedInPages({
     await deps.sessions.endOthers(user.person.id, user.session.id)
     return seeOther(`${PATH}?done=sessions`)
   },
+  'POST /app/account/name': formAction(accountPage, rename),
   'POST /app/account/time-zone': async ({ deps, user, form }) => {
     const timeZone = findTimeZone(form.text('zone'))
     if (!timeZone) throw refuse('There is no such time zone.')
@@ -100,6 +102,15 @@ async function changePassword(context: PageContext): Promise<Response> {
   return seeOther(`${PATH}?done=password`, [cookie])
 }
 
+async function rename(context: PageContext): Promise<string> {
+  const { deps, user, form } = context
+  const name = parseAccountName(form.text('name'))
+  if (name === undefined) throw refuseAt('name', `The name ${BAD_NAME}.`)
+  await deps.data.accounts.rename({ accountId: user.account.id, name })
+  logEvent(context, 'account.renamed')
+  return `${PATH}?done=name`
+}
+
 async function deleteAccount(context: PageContext): Promise<Response> {
   const { deps, user } = context
   await requireOwnPassword(context)
@@ -115,6 +126,7 @@ const DONE = {
   password: 'The password is changed, and every other session has ended.',
   session: 'The session has ended.',
   sessions: 'Every other session has ended.',
+  name: 'The account has the new name.',
   zone: 'The time zone is set.',
   domain: 'New links have this domain.',
 }
@@ -154,6 +166,7 @@ function accountPage(context: PageContext): Response {
         ${parts.card('You', accountFacts(context, account))}
         ${parts.card('Password', passwordForm(context))}
       </div>
+      ${isAdmin && parts.card('Name of the account', nameForm(context, account))}
       ${isAdmin && parts.card('Time zone', zoneForm(user, user.zone))}
       ${isAdmin && domainCard(context)}
       <div id="security">
@@ -198,6 +211,18 @@ function accountFacts({ deps: { plans }, user }: PageContext, account: AccountRo
     ['Since', parts.time(account.createdAt)],
   ])
 }
+
+const nameForm = (context: PageContext, { name }: AccountRow): Html =>
+  parts.form(context.user, `${PATH}/name`, [
+    parts.field({
+      ...typed(context, 'name', name),
+      label: 'Name',
+      autocomplete: 'organization',
+      required: true,
+      hint: 'Members see it, and those you invite.',
+    }),
+    parts.button('Save', 'plain'),
+  ])
 
 const twoFactor = (person: PersonRow): Html =>
   hasSecondFactor(person)

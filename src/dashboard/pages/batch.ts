@@ -22,6 +22,7 @@ import { count, plural } from '../ui/components.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
 import { PAGE_SIZE } from '../ui/layout.ts'
 import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
+import { movePath } from './hand-over.ts'
 import { linksPage } from './links.ts'
 import { zipOf } from './print-zip.ts'
 
@@ -85,6 +86,7 @@ async function runAction(context: PageContext): Promise<Response | string> {
   const action = form.text('action')
   if (action === 'analytics') return `/app/analytics?links=${codes.join(',')}`
   if (action === 'print') return `/app/print?codes=${codes.join(',')}`
+  if (action === 'move') return movePath({ codes })
   if (action === 'export' || action === 'qr') {
     const links = codes.map((code) => requireOwnedLink(deps, account, code))
     const chosen = withDetails(deps, links)
@@ -139,6 +141,7 @@ async function runOnMatches(context: PageContext): Promise<Response | string> {
     const params = new URLSearchParams(listQuery(context) as Record<string, string>)
     return `/app/${action === 'print' ? 'print' : 'links/export.csv'}?${params}`
   }
+  if (action === 'move') return movePath(listQuery(context))
   const isReport = action === 'analytics'
   if (isReport && query.tag !== '' && query.search === '' && query.state === '') {
     return `/app/analytics?${new URLSearchParams({ tag: query.tag })}`

@@ -6,8 +6,8 @@ import {
   KEYS_MAX,
   type KeyLabel,
   keyName,
-  parseKeyName,
 } from '../../accounts/keys.ts'
+import { parseKeyName } from '../../accounts/names.ts'
 import { planName } from '../../accounts/plans.ts'
 import type { KeyRow, KeyScope } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'

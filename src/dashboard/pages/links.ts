@@ -79,6 +79,7 @@ const DONE: Readonly<Record<string, string>> = {
   tagged: 'tagged',
   untagged: 'changed',
   restored: 'restored',
+  moved: 'moved to the other account',
 }
 
 /**

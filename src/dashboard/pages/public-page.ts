@@ -27,9 +27,11 @@ const TOKEN = /^[\w-]{22}$/
 export const publicPageForms = signedInPages({
   'POST /app/links/:code/share': share,
   'POST /app/links/:code/unshare': async (context) => {
-    const { id, code } = ownLink(context)
+    const { deps, user } = context
+    const { id: linkId, code } = ownLink(context)
     spendWrite(context)
-    await context.deps.data.publicPages.unshare({ linkId: id })
+    const author = authorOf(user.account, deps.clock())
+    await deps.data.publicPages.unshare({ author, linkId })
     return seeOther(`${linkPath(code)}/settings?done=unshared#public`)
   },
 })

@@ -215,7 +215,9 @@ function summary(chart: HitChart): Html {
       ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
       ${hadHits && html` <span class="before-key">Line</span>: ${periodBefore(chart)}.`}
       ${parts.count(Math.max(total, sum))} all time${
-        imported > 0 && html`, of which ${parts.count(imported)} are imported and have no dates`
+        imported > 0 &&
+        html`, of which ${parts.count(imported)} came with imported or moved links and have no
+          dates`
       }.</p>`
 }
 

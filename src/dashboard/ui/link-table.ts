@@ -370,8 +370,9 @@ function list(table: LinkTable): Html {
 }
 
 /** Shown while a link is selected. The first button is that of the Enter key. */
-function batchBar({ role }: CurrentUser, table: LinkTable, tags: readonly string[]): Html {
+function batchBar({ role, others }: CurrentUser, table: LinkTable, tags: readonly string[]): Html {
   const isEditor = hasRole(role, 'editor')
+  const canMove = role === 'admin' && others.some((one) => one.role === 'admin')
   const changes = html`
     <label class="visually-hidden" for="batch-tag">Tag</label>
     <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"
@@ -390,6 +391,7 @@ function batchBar({ role }: CurrentUser, table: LinkTable, tags: readonly string
     ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
     ${batchButton('print', 'Print')}
     ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
+    ${canMove && batchButton('move', 'Move to account…')}
     ${isEditor && batchButton('delete', 'Delete')}
   </div>`
 }

@@ -1,0 +1,88 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId, PersonId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
+import { REFS_MAX } from '../db/qr-schema.ts'
+import type { Code } from '../lib/code.ts'
+import { storedBytes } from './property-table.ts'
+import { accountCounts, type QuotaName } from './quota.ts'
+import { indexKeeper } from './search-index.ts'
+
+export interface HandOver {
+  /** Links of other accounts, and those that will be deleted, are skipped. At most 1,000. */
+  ids: readonly number[]
+  from: AccountId
+  to: AccountId
+  /** Must be an admin of both accounts. */
+  by: PersonId
+  /** Of the account `to`. */
+  quota: Quota
+}
+
+/** `not_allowed`: the person is no admin of both, or one of the accounts is disabled. */
+export type HandOverRefusal = 'not_allowed' | QuotaName
+
+/**
+ * Gives links to another account: all of them or none. Codes, aliases, domains, passcodes, hits,
+ * visits and public pages stay as they are. The account that gives them keeps the redirects it has
+ * counted, as after a deletion. Runs on the writer thread, inside the transaction of its batch.
+ */
+export function handOverWrite(db: Database) {
+  const accounts = accountCounts(db)
+  const index = indexKeeper(db)
+  const isAllowed = db.prepare<{ n: number }, [PersonId, AccountId, AccountId]>(
+    `SELECT count(*) AS n FROM memberships JOIN accounts ON accounts.id = account_id
+     WHERE person_id = ?1 AND account_id IN (?2, ?3) AND role = 'admin'
+       AND disabled_at IS NULL AND links_disabled_at IS NULL`,
+  )
+  const find = db.prepare<{ id: number; urlBytes: number }, [string, AccountId]>(
+    `SELECT id, ${storedBytes()} AS urlBytes FROM links
+     WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 AND delete_at IS NULL
+     ORDER BY id`,
+  )
+  const ids = 'IN (SELECT value FROM json_each(?1))'
+  const setAccount = db.prepare<{ code: Code }, [string, AccountId]>(
+    `UPDATE links SET account_id = ?2 WHERE id ${ids} RETURNING code`,
+  )
+  const rows = [
+    `UPDATE link_tags SET account_id = ?2 WHERE link_id ${ids}`,
+    `INSERT INTO account_hits (account_id, count, imported)
+     SELECT ?2, sum(count), sum(count) FROM hits WHERE link_id ${ids} HAVING count(*) > 0
+     ON CONFLICT (account_id) DO UPDATE SET
+       count = count + excluded.count, imported = imported + excluded.imported`,
+    `UPDATE hits SET account_id = ?2 WHERE link_id ${ids}`,
+    `INSERT INTO link_changes (account_id, link_id, is_deleted)
+     SELECT ?2, value, 0 FROM json_each(?1)`,
+  ].map((sql) => db.prepare<null, [string, AccountId]>(sql))
+  // Visits of codes that were printed for `from` remain scans.
+  const copyRefs = db.prepare<null, [AccountId, AccountId]>(
+    `INSERT INTO qr_refs (account_id, ref, created_at)
+     SELECT ?2, ref, created_at FROM qr_refs WHERE account_id = ?1 ORDER BY created_at DESC, ref
+     LIMIT max(0, ${REFS_MAX} - (SELECT count(*) FROM qr_refs WHERE account_id = ?2))
+     ON CONFLICT DO NOTHING`,
+  )
+  const noteGone = db.prepare<null, [string, AccountId]>(
+    `INSERT INTO link_changes (account_id, link_id, is_deleted)
+     SELECT ?2, value, 1 FROM json_each(?1)`,
+  )
+  const removeOldChanges = db.prepare<null, []>(
+    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
+  )
+
+  return ({ ids, from, to, by, quota }: HandOver): Code[] | HandOverRefusal => {
+    if (isAllowed.get(by, from, to)?.n !== 2) return 'not_allowed'
+    const links = find.all(JSON.stringify(ids), from)
+    const urlBytes = links.reduce((sum, link) => sum + link.urlBytes, 0)
+    const moved = { links: links.length, urlBytes }
+    const exceeded = accounts.exceededBy(to, moved, quota)
+    if (exceeded) return exceeded
+    const found = JSON.stringify(links.map(({ id }) => id))
+    for (const { id } of links) index.move(id, { from, to })
+    noteGone.run(found, from)
+    for (const row of rows) row.run(found, to)
+    removeOldChanges.run()
+    if (links.length > 0) copyRefs.run(from, to)
+    accounts.add(from, { links: -moved.links, urlBytes: -urlBytes })
+    accounts.add(to, moved)
+    return setAccount.all(found, to).map(({ code }) => code)
+  }
+}
