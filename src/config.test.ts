@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
+import { temporaryFolder } from '../test/support/folder.ts'
 import { ConfigError, listSettings, readConfig } from './config.ts'
 import { urlHost } from './lib/local-address.ts'
 
@@ -58,6 +59,8 @@ test('every setting has its documented default', () => {
     notFoundUrl: undefined,
     operatorName: undefined,
     operatorLogo: undefined,
+    oidc: undefined,
+    passwordSignIn: 'on',
   })
 })
 
@@ -135,6 +138,56 @@ test.each(bad)('a bad setting ends the start with one line that names it: %j', (
     expect((error as Error).message).not.toContain('\n')
     expect((error as Error).message).not.toMatch(/secret|sure|pass[/#]/)
   }
+})
+
+const PROVIDER = {
+  OIDC_ISSUER: 'https://id.example/realms/main/',
+  OIDC_CLIENT_ID: 'hopcode',
+  OIDC_CLIENT_SECRET: 'sure secret',
+}
+
+test.each([
+  [{ OIDC_CLIENT_ID: undefined }, 'OIDC_CLIENT_ID is missing'],
+  [{ OIDC_CLIENT_SECRET: undefined }, 'OIDC_CLIENT_SECRET is missing'],
+  [{ OIDC_ISSUER: undefined }, 'OIDC_ISSUER is missing'],
+  [{ OIDC_CLIENT_SECRET_FILE: '/none' }, 'OIDC_CLIENT_SECRET must not be set with'],
+  [
+    { OIDC_CLIENT_SECRET: undefined, OIDC_CLIENT_SECRET_FILE: '/none' },
+    'OIDC_CLIENT_SECRET_FILE cannot be read',
+  ],
+  [{ OIDC_ISSUER: 'http://id.example' }, 'OIDC_ISSUER must be an https://'],
+  [{ OIDC_ISSUER: 'https://id.example/?x' }, 'OIDC_ISSUER must be an https://'],
+  [{ OIDC_SCOPES: 'email' }, 'OIDC_SCOPES must contain openid'],
+  [{ OIDC_REQUIRE: 'groups' }, 'OIDC_REQUIRE must be a claim and its value'],
+  [{ PASSWORD_SIGN_IN: 'owners', SIGNUP: 'open' }, 'SIGNUP must be closed'],
+])('a provider with %j ends the start', (change, message) => {
+  const run = () => readConfig({ ...PROVIDER, ...change })
+  expect(run).toThrow(`Bad setting: ${message}`)
+  expect(run).not.toThrow('sure')
+})
+
+test('a provider with its defaults, and a secret in a file', () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'secret')
+  writeFileSync(file, 'sure secret\n')
+  const { OIDC_CLIENT_SECRET: secret, ...named } = PROVIDER
+  const expected = {
+    issuer: PROVIDER.OIDC_ISSUER,
+    clientId: 'hopcode',
+    clientSecret: secret,
+    name: 'id.example',
+    scopes: 'openid email profile',
+    signUp: 'closed',
+    require: undefined,
+    trustsEmail: false,
+  } as const
+  const fromFile = readConfig({ ...named, OIDC_CLIENT_SECRET_FILE: file })
+  expect([readConfig(PROVIDER).oidc, fromFile.oidc]).toEqual([expected, expected])
+  expect(JSON.stringify(readConfig(PROVIDER).settings)).not.toContain('sure')
+  expect(readConfig({ ...PROVIDER, OIDC_REQUIRE: 'groups=a=b' }).oidc?.require).toEqual({
+    claim: 'groups',
+    value: 'a=b',
+  })
 })
 
 test.each([

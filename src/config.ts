@@ -2,6 +2,7 @@ import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { LOG_LEVELS } from './lib/log.ts'
+import { OIDC_SETTINGS, oidcOf } from './lib/oidc-settings.ts'
 import {
   Address,
   findClusterUrlProblem,
@@ -183,6 +184,7 @@ const Environment = z.object({
   SESSION_MAX_HOURS: wholeNumber(1, 90 * 24)
     .default(12)
     .describe('A dashboard session expires after this time, unless it is a long one (30 days).'),
+  ...OIDC_SETTINGS,
   HOPCODE_URL: Address.optional().describe(
     'The service that shorten, links and qr call; with a key, import and export too.',
   ),
@@ -199,13 +201,14 @@ const COMPUTED: Readonly<Record<string, string>> = {
   CDN_URL: '<BASE_URL>/cdn',
   HOST_NAME: 'the name of the machine',
   DESTINATION_RULES: 'all, with SIGNUP=open owners',
+  OIDC_NAME: 'the host of OIDC_ISSUER',
   HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
   REDIRECT_THREADS: 'the number of cores less one, 1 to 8',
   HIT_FLUSH_MS: `${HIT_FLUSH_MS}, with CLUSTER_URL ${SHARED_HIT_FLUSH_MS}`,
 }
 
 /** Settings whose values are secrets. A URL with a typing error may still have its password. */
-const SECRETS = new Set(['HOPCODE_API_KEY', 'CLUSTER_URL'])
+const SECRETS = new Set(['HOPCODE_API_KEY', 'CLUSTER_URL', 'OIDC_CLIENT_SECRET'])
 const SHOWN_MAX = 200
 
 /**
@@ -279,8 +282,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     throw new ConfigError('Bad setting: PORT must not be 0 without BASE_URL')
   }
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`
-  refuseLoop('ROOT_URL', env.ROOT_URL, baseUrl)
-  refuseLoop('NOT_FOUND_URL', env.NOT_FOUND_URL, baseUrl)
+  const signIn = signInProvider(env)
+  refuseLoops(env, baseUrl)
   return {
     port: env.PORT,
     host: env.HOST,
@@ -336,6 +339,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     countryFile: env.COUNTRY_FILE,
     countryHeader: env.COUNTRY_HEADER,
     signUp: env.SIGNUP,
+    ...signIn,
     signUpsPerDay: env.SIGNUPS_PER_DAY,
     sessionIdleMinutes: env.SESSION_IDLE_MINUTES,
     sessionMaxHours: env.SESSION_MAX_HOURS,
@@ -351,6 +355,21 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     localMetrics:
       !env.METRICS_LISTEN && !baseUrl.startsWith('https:') && env.TRUSTED_PROXIES.length === 0,
   }
+}
+
+function signInProvider(env: z.output<typeof Environment>) {
+  if (env.PASSWORD_SIGN_IN === 'owners' && env.SIGNUP === 'open') {
+    throw new ConfigError('Bad setting: SIGNUP must be closed with PASSWORD_SIGN_IN=owners')
+  }
+  try {
+    return { oidc: oidcOf(env), passwordSignIn: env.PASSWORD_SIGN_IN }
+  } catch (error) {
+    throw new ConfigError(`Bad setting: ${(error as Error).message}`)
+  }
+}
+
+const refuseLoops = (env: z.output<typeof Environment>, baseUrl: string): void => {
+  for (const name of ['ROOT_URL', 'NOT_FOUND_URL'] as const) refuseLoop(name, env[name], baseUrl)
 }
 
 /** Throws ConfigError for a page that redirects to itself: the root, or an unknown short link. */

@@ -1,3 +1,4 @@
+import { identities } from './accounts/identities.ts'
 import { keys } from './accounts/keys.ts'
 import { members } from './accounts/members.ts'
 import { oneTimeLinks } from './accounts/one-time-links.ts'
@@ -23,6 +24,7 @@ import { visits } from './visits/store.ts'
 /** Everything that the program stores, by subject. */
 export const subjects = {
   accounts,
+  identities,
   keys,
   members,
   oneTimeLinks,

@@ -1,11 +1,12 @@
 /** Two-factor sign-in: the step after the password, codes of an app (TOTP), recovery codes. */
 
 import type { Database } from 'bun:sqlite'
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth/bare'
 import { type DataOf, subject, write } from '../db/subject.ts'
 import { MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
+import { seal, unseal } from './sealed.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
 import { findTrustedDevice } from './sign-in.ts'
 import { type AccountReads, accountStore, type PersonId, type PersonRow } from './store.ts'
@@ -16,38 +17,47 @@ export const hasSecondFactor = ({ totpEnabledAt }: PersonRow): boolean => totpEn
 /** How long the code may be entered after the password. */
 const STEP_LIFE_MS = 5 * MINUTE
 
-const STEP_TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/
+const STEP_TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/
 
-/**
- * Issued to a browser after a right password. It names the person, grants nothing without a code,
- * and expires after five minutes or when that password changes.
- */
-export function newStepToken(hasher: SecretHasher, person: PersonRow, now: number): string {
-  const expiresAt = now + STEP_LIFE_MS
-  return `${person.id}.${expiresAt}.${stepMac(hasher, person, expiresAt).toString('base64url')}`
+/** The first step of a sign-in. `identityId`: what proved it; 0 for the password. */
+export interface FirstStep {
+  person: PersonRow
+  identityId: number
 }
 
-/** The person of a token that is neither forged nor expired, if they still have a second factor. */
-export function findStepPerson(
+/**
+ * Issued to a browser after the first step of a sign-in. It names the person, grants nothing
+ * without a code, and expires after five minutes or when the password changes.
+ */
+export function newStepToken(hasher: SecretHasher, step: FirstStep, now: number): string {
+  const expiresAt = now + STEP_LIFE_MS
+  const mac = stepMac(hasher, step, expiresAt).toString('base64url')
+  return `${step.person.id}.${expiresAt}.${step.identityId}.${mac}`
+}
+
+/** The step of a token that is neither forged nor expired, if there is still a second factor. */
+export function findFirstStep(
   { hasher, accounts }: { hasher: SecretHasher; accounts: AccountReads },
   token: string | undefined,
   now: number,
-): PersonRow | undefined {
-  const [, id = '', expiry = '', mac = ''] = STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
+): FirstStep | undefined {
+  const [, id = '', expiry = '', identity = '', mac = ''] = STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
   const person = id === '' ? undefined : accounts.findPerson(Number(id))
   const expiresAt = Number(expiry)
   // Expires too far ahead: the clock was set back.
   if (!person || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined
-  const expected = stepMac(hasher, person, expiresAt)
+  const step = { person, identityId: Number(identity) }
+  const expected = stepMac(hasher, step, expiresAt)
   if (!hashesEqual(expected, Buffer.from(mac, 'base64url'))) return undefined
-  return person.hasAccount === 1 && hasSecondFactor(person) ? person : undefined
+  return person.hasAccount === 1 && hasSecondFactor(person) ? step : undefined
 }
 
 const stepMac = (
   hasher: SecretHasher,
-  { id, passwordHash, totpEnabledAt }: PersonRow,
+  { person: { id, passwordHash, totpEnabledAt }, identityId }: FirstStep,
   expiresAt: number,
-): Buffer => hasher.hash('sign-in-step', `${id} ${expiresAt} ${totpEnabledAt} ${passwordHash}`)
+): Buffer =>
+  hasher.hash('sign-in-step', `${id} ${expiresAt} ${identityId} ${totpEnabledAt} ${passwordHash}`)
 
 /** The gates at which a guessed code of a person is counted. */
 export function codeAttempts(
@@ -99,44 +109,24 @@ const WINDOW_STEPS = 1
 /** RFC 4226, section 4, recommends 160 bits. */
 const SECRET_BYTES = 20
 
-const CIPHER = 'aes-256-gcm'
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-
 export const newTotpSecret = (random: RandomBytes): Uint8Array => random(SECRET_BYTES)
 
-/**
- * Encrypts a secret as nonce, ciphertext and tag. The key is derived from `secret.key`, so a copy
- * of the database alone gives no codes; a secret works for its own person only.
- */
-export function sealSecret(
-  { hasher, random }: { hasher: SecretHasher; random: RandomBytes },
+const useOf = (personId: PersonId) =>
+  ({ purpose: 'totp-encryption', about: String(personId) }) as const
+
+/** A secret works for its own person only. */
+export const sealSecret = (
+  deps: { hasher: SecretHasher; random: RandomBytes },
   personId: PersonId,
   secret: Uint8Array,
-): Buffer {
-  const nonce = random(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHER, encryptionKey(hasher), nonce)
-  cipher.setAAD(Buffer.from(String(personId)))
-  return Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()])
-}
+): Buffer => seal(deps, useOf(personId), secret)
 
 /** Throws if the secret was encrypted with another key, or for another person. */
-export function openSecret(
+export const openSecret = (
   hasher: SecretHasher,
   personId: PersonId,
   sealed: Uint8Array,
-): Uint8Array {
-  const nonce = sealed.subarray(0, NONCE_BYTES)
-  const decipher = createDecipheriv(CIPHER, encryptionKey(hasher), nonce, {
-    authTagLength: TAG_BYTES,
-  })
-  decipher.setAAD(Buffer.from(String(personId)))
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-  const text = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES))
-  return Buffer.concat([text, decipher.final()])
-}
-
-const encryptionKey = (hasher: SecretHasher): Buffer => hasher.hash('totp-encryption', '')
+): Uint8Array => unseal(hasher, useOf(personId), sealed)
 
 /** The `otpauth://` URL that an app reads from a QR code, and the key that can be typed instead. */
 export function describeSecret(

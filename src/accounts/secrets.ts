@@ -8,7 +8,7 @@ import { writeOnce } from '../lib/flush.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
-type SecretPurpose =
+export type SecretPurpose =
   | 'api-key'
   | 'passcode'
   | 'import'
@@ -22,6 +22,7 @@ type SecretPurpose =
   | 'recovery-code'
   | 'sign-in-step'
   | 'totp-encryption'
+  | 'oidc-sign-in'
 
 /**
  * Hashes secrets with a key that is stored outside the database: a stolen copy of the database

@@ -29,6 +29,8 @@ export type SecurityEvent =
   | 'totp.enabled'
   | 'totp.disabled'
   | 'recovery_code.used'
+  | 'identity.connected'
+  | 'identity.disconnected'
 
 /** The source of a request. */
 export interface Origin {

@@ -36,7 +36,7 @@ function open(path: string) {
         isLong: 0,
         ...more,
       },
-      proof: { kind: 'password', passwordHash: 'hash' },
+      proof: { kind: 'one', passwordHash: 'hash' },
       replaces: undefined,
       startedBefore: createdAt - 1000,
       seenBefore: createdAt - 500,

@@ -17,16 +17,14 @@ export const LONG_SESSION_MS = 30 * DAY
 /** Writes of `touch` in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 
-/** `passwordHash`: the stored hash that the password was verified against. */
-interface PasswordProof {
-  passwordHash: string
-}
+/** The stored hash that the password was verified against, or the identity of the provider. */
+export type FirstProof = { passwordHash: string } | { identityId: number }
 
 /**
- * How a person has proved who they are. With two-factor sign-in, the password alone is not
+ * How a person has proved who they are. With two-factor sign-in, the first proof alone is not
  * enough. The writer thread checks the proof again when it starts the session.
  */
-export type SignInProof = (PasswordProof & { kind: 'password' }) | (PasswordProof & Factor)
+export type SignInProof = FirstProof & ({ kind: 'one' } | Factor)
 
 interface SessionsOptions {
   data: DataOf<{ sessions: typeof sessions }>
@@ -140,7 +138,7 @@ export class Sessions {
 /** db/schema.ts explains each column. */
 type Session = typeof table.$inferSelect
 
-export type NewSession = Omit<Session, 'id' | 'accountId' | 'seenAt' | 'provedAt'>
+export type NewSession = Omit<Session, 'id' | 'accountId' | 'seenAt' | 'provedAt' | 'identityId'>
 
 export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
   Pick<AccountRow, 'name' | 'plan' | 'timeZone'> &
@@ -151,12 +149,13 @@ export type SessionView = Omit<Session, 'hash' | 'accountId' | 'personId' | 'pro
 function sessionReads(db: Database) {
   const orm = drizzle({ client: db })
   const { id, createdAt, seenAt, provedAt, isLong, accountId, personId, address, agent } = table
+  const { identityId } = table
   const { name, plan, timeZone } = accounts
   const { email, isOwner } = people
   const user = { name, plan, timeZone, email, isOwner, role: memberships.role }
   const isMember = and(eq(memberships.accountId, accountId), eq(memberships.personId, personId))
   const byHash = orm
-    .select({ id, createdAt, seenAt, provedAt, isLong, accountId, personId, ...user })
+    .select({ id, createdAt, seenAt, provedAt, isLong, accountId, personId, identityId, ...user })
     .from(table)
     .innerJoin(memberships, isMember)
     .innerJoin(people, eq(people.id, personId))
@@ -170,7 +169,7 @@ function sessionReads(db: Database) {
     /** Last used first. */
     list: (ofPerson: PersonId): SessionView[] =>
       orm
-        .select({ id, createdAt, seenAt, address, agent, isLong })
+        .select({ id, createdAt, seenAt, address, agent, isLong, identityId })
         .from(table)
         .where(eq(personId, ofPerson))
         .orderBy(desc(seenAt), desc(id))
@@ -226,6 +225,12 @@ function sessionStarter(db: Database) {
        ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
   )
   const useFactor = factorUser(db)
+  const identity = db.prepare<object, [number, PersonId]>(
+    'SELECT 1 FROM identities WHERE id = ? AND person_id = ?',
+  )
+  const noteUse = db.prepare<null, [number, number]>(
+    'UPDATE identities SET last_used_at = ? WHERE id = ?',
+  )
 
   return (command: StartCommand): SessionRow | undefined => {
     const { session, proof, replaces } = command
@@ -234,20 +239,26 @@ function sessionStarter(db: Database) {
     const found = active.get(personId)
     if (!found) return undefined
     const { totpEnabledAt, passwordHash, ...user } = found
-    if (passwordHash !== proof.passwordHash) return undefined
+    const identityId = 'identityId' in proof ? proof.identityId : null
+    const isProved =
+      'passwordHash' in proof
+        ? passwordHash === proof.passwordHash
+        : identity.get(proof.identityId, personId) !== null
+    if (!isProved) return undefined
     const isSecondNeeded = totpEnabledAt !== null
-    if (isSecondNeeded && (proof.kind === 'password' || !useFactor(personId, proof, createdAt))) {
+    if (isSecondNeeded && (proof.kind === 'one' || !useFactor(personId, proof, createdAt))) {
       return undefined
     }
     endExpired.run(startedBefore, seenBefore, longBefore, replaces ?? null)
     const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
       .insert(table)
-      .values({ ...session, accountId: user.accountId, ...times })
+      .values({ ...session, accountId: user.accountId, identityId, ...times })
       .returning({ id: table.id })
       .get()
     endOldest.run(personId, id, SESSIONS_PER_PERSON_MAX - 1)
-    return { id, ...times, isLong, personId, ...user }
+    if (identityId !== null) noteUse.run(createdAt, identityId)
+    return { id, ...times, isLong, personId, identityId, ...user }
   }
 }
 

@@ -2,7 +2,14 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, getTableColumns, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
-import { memberships, oneTimeLinks, people, recoveryCodes, sessions } from '../db/people-schema.ts'
+import {
+  identities,
+  memberships,
+  oneTimeLinks,
+  people,
+  recoveryCodes,
+  sessions,
+} from '../db/people-schema.ts'
 import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
 import { accounts, apiKeys, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
@@ -310,7 +317,7 @@ export class AccountStore extends AccountReads {
 
   /** Deletes a person and all that belongs to them. */
   removePerson(id: PersonId): void {
-    for (const table of [sessions, recoveryCodes, memberships, oneTimeLinks]) {
+    for (const table of [sessions, identities, recoveryCodes, memberships, oneTimeLinks]) {
       this.#orm.delete(table).where(eq(table.personId, id)).run()
     }
     this.#orm.delete(people).where(eq(people.id, id)).run()

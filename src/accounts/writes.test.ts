@@ -30,7 +30,7 @@ test('a session that has ended meanwhile changes no password', () => {
   const { start, findByHash, endAll } = operationsOn(db, sessions)
   start({
     session: { hash, personId: id, createdAt: 1000, address: '', agent: '', isLong: 0 },
-    proof: { kind: 'password', passwordHash: 'old' },
+    proof: { kind: 'one', passwordHash: 'old' },
     replaces: undefined,
     startedBefore: 0,
     seenBefore: 0,

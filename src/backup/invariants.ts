@@ -39,6 +39,7 @@ interface Invariant {
 
 /** `people` and `memberships` exist. */
 const PEOPLE_VERSION = versionWith('0006_people')
+const IDENTITIES_VERSION = versionWith('0008_identities')
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -81,6 +82,15 @@ const INVARIANTS: readonly Invariant[] = [
                + (SELECT count(*) FROM people WHERE id NOT IN (SELECT person_id FROM memberships))
                + (SELECT count(*) FROM memberships WHERE person_id NOT IN (SELECT id FROM people)
                     OR account_id NOT IN (SELECT id FROM accounts)) AS n`,
+  },
+  {
+    check: 'identities',
+    from: IDENTITIES_VERSION,
+    okMessage: 'every identity of a provider belongs to a person',
+    problem: 'identities without a person, or sessions of an identity that is not there',
+    sql: `SELECT (SELECT count(*) FROM identities WHERE person_id NOT IN (SELECT id FROM people))
+               + (SELECT count(*) FROM sessions WHERE identity_id IS NOT NULL
+                    AND identity_id NOT IN (SELECT id FROM identities)) AS n`,
   },
   {
     check: 'link counts',

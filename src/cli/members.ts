@@ -27,6 +27,16 @@ export function addMemberCommands(account: Command): void {
     .requiredOption('--name <NAME>', 'the new name', parseText)
     .option(...JSON_OBJECT)
     .action((options) => run('renameAccount', options))
+  account
+    .command('disconnect')
+    .summary('disconnect a person from the sign-in provider')
+    .description(
+      'Disconnect all users of the sign-in provider from a person, and end the sessions that ' +
+        'they have started. A link of "hopcode account reset-password" lets the person sign in.',
+    )
+    .requiredOption(...EMAIL_OF_PERSON)
+    .option(...JSON_OBJECT)
+    .action((options) => run('disconnectPerson', options))
   const member = account.command('member').description('people who share an account')
   member
     .command('add')
@@ -66,7 +76,14 @@ interface MemberOptions {
 }
 
 /** What the commands run. Each function returns what is printed. */
-export const memberCommands = { renameAccount, addMember, setMemberRole, removeMember, listMembers }
+export const memberCommands = {
+  renameAccount,
+  disconnectPerson,
+  addMember,
+  setMemberRole,
+  removeMember,
+  listMembers,
+}
 
 const run = printing(memberCommands)
 
@@ -100,6 +117,19 @@ async function addMember(
   const ends_at = isoTime(stored.endsAt)
   if (json) return JSON.stringify({ account_id: account.id, email, role, link, ends_at })
   return `Lets ${email} join ${account.name} as ${role}, once, until ${ends_at}:\n\n  ${link}\n`
+}
+
+async function disconnectPerson(
+  deps: Administration,
+  { email, json }: { email: string; json?: Flag },
+): Promise<string> {
+  await deps.writer.catchUp()
+  const { id: personId } = requirePerson(deps.accounts, email)
+  const disconnected = await deps.data.identities.disconnectAll({ personId })
+  if (json) return JSON.stringify({ email, disconnected })
+  return disconnected === 0
+    ? `${email} has nothing connected.`
+    : `${email} is disconnected from ${disconnected === 1 ? 'a user' : `${disconnected} users`}.`
 }
 
 const PROBLEMS = {
@@ -145,12 +175,16 @@ async function listMembers(
   const account = findAccount(deps.accounts, name)
   const lines = deps.accounts
     .listMembers(account.id)
-    .map(({ email, role, totpEnabledAt, createdAt }) => {
+    .map(({ id, email, role, totpEnabledAt, createdAt }) => {
       const since = isoTime(createdAt)
       const two_factor = totpEnabledAt !== null
+      const issuers = deps.data.identities.list(id).map(({ issuer }) => issuer)
       return json
-        ? JSON.stringify({ account_id: account.id, email, role, two_factor, since })
-        : `${email}  ${role}  since ${since}  two-factor sign-in ${two_factor ? 'on' : 'off'}`
+        ? JSON.stringify({ account_id: account.id, email, role, two_factor, issuers, since })
+        : [
+            `${email}  ${role}  since ${since}  two-factor sign-in ${two_factor ? 'on' : 'off'}`,
+            ...issuers,
+          ].join('  ')
     })
   return lines.join('\n')
 }

@@ -1,3 +1,4 @@
+import { OidcProvider } from '../accounts/oidc.ts'
 import type { Passwords } from '../accounts/passwords.ts'
 import { SecurityLog } from '../accounts/security-log.ts'
 import { Sessions } from '../accounts/sessions.ts'
@@ -23,6 +24,9 @@ import type { QrImages } from '../qr/images.ts'
 import { lastBackupAt } from '../status/last-backup.ts'
 import type { Vitals } from '../status/vitals.ts'
 import { Cookies } from './auth/cookies.ts'
+
+/** Where the provider sends browsers back to. */
+export const OIDC_CALLBACK = '/app/sign-in/oidc/callback'
 
 /** Parts of the service that the pages use. */
 interface CommonDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
@@ -68,12 +72,17 @@ export function openDashboard({ config, common }: DashboardOptions) {
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
+  const { oidc: settings, passwordSignIn } = config
+  const redirectUri = `${baseUrl}${OIDC_CALLBACK}`
   const takeOverMs = config.clusterUrl ? MINUTE : undefined
   return {
     ...common,
     baseUrl,
     rootUrl,
     signUp,
+    /** Undefined without a provider. */
+    oidc: settings && new OidcProvider({ settings, redirectUri, monotonic: common.monotonic }),
+    passwordSignIn,
     operatorName,
     operatorLogo,
     settings: config.settings,

@@ -56,8 +56,12 @@ export const pathWithoutQuery = (request: Request): string => pathOf(request).re
 export const isHtmx = ({ headers }: Request): boolean => headers.get('hx-request') === 'true'
 
 /** Redirects to one of our own pages, after a form for example. */
-export function seeOther(path: string, cookies?: readonly string[]): Response {
-  return new Response(null, { status: 303, headers: headersOf({ location: path }, cookies) })
+export function seeOther(
+  path: string,
+  cookies?: readonly string[],
+  status: 302 | 303 = 303,
+): Response {
+  return new Response(null, { status, headers: headersOf({ location: path }, cookies) })
 }
 
 /** A download. A stream is generated while it is sent. */

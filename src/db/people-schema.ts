@@ -67,12 +67,34 @@ export const sessions = sqliteTable(
     provedAt: integer('proved_at').notNull().default(0),
     /** 1: lasts 30 days, because its owner chose to stay signed in. */
     isLong: integer('is_long').notNull().default(0),
+    /** The identity of the sign-in; null for the password. */
+    identityId: integer('identity_id'),
   },
   (table) => [
     uniqueIndex('sessions_hash').on(table.hash),
     index('sessions_account').on(table.accountId),
     index('sessions_person').on(table.personId),
     index('sessions_created').on(table.createdAt),
+  ],
+)
+
+/** Users of the provider of OIDC, as which people sign in. */
+export const identities = sqliteTable(
+  'identities',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    issuer: text().notNull(),
+    /** The `sub` of the ID token: names the user within the issuer, for good. */
+    subject: text().notNull(),
+    personId: integer('person_id').notNull(),
+    /** The address that the provider named when the identity was connected. */
+    email: text(),
+    createdAt: integer('created_at').notNull(),
+    lastUsedAt: integer('last_used_at'),
+  },
+  (table) => [
+    uniqueIndex('identities_subject').on(table.issuer, table.subject),
+    index('identities_person').on(table.personId),
   ],
 )
 

@@ -73,7 +73,7 @@ test('after the password the sign-in asks for a code, and before it there is no 
   const sent = { email: ANN, password: PASSWORD, next: '/app/keys?done=x' }
   const first = await there.post('/app/sign-in', sent)
   expect(first.location).toBe(`${CODE_PAGE}?next=%2Fapp%2Fkeys%3Fdone%3Dx`)
-  expect(first.setCookies.join()).toMatch(/hopcode-step=1\.\d+\.[\w-]{43}; Path=\/; HttpOnly/)
+  expect(first.setCookies.join()).toMatch(/hopcode-step=1\.\d+\.0\.[\w-]{43}; Path=\/; HttpOnly/)
   expect(there.cookies.has('hopcode')).toBe(false)
   expect((await there.get('/app/links')).location).toStartWith('/app/sign-in')
   const page = await there.get(first.location ?? '')

@@ -28,6 +28,8 @@ const LEAST: Readonly<Record<string, Role>> = {
   'POST /app/account/members/:id/role': 'admin',
   'POST /app/account/members/invite': 'admin',
   'POST /app/account/members/withdraw': 'admin',
+  'POST /app/account/identities/:id/disconnect': 'viewer',
+  'POST /app/account/identities/connect': 'viewer',
   'POST /app/account/name': 'admin',
   'POST /app/account/open': 'viewer',
   'POST /app/account/password': 'viewer',

@@ -1,11 +1,12 @@
 import type { Requester } from '../../accounts/passwords.ts'
 import { AppError } from '../../errors.ts'
 import { MINUTE } from '../../lib/clock.ts'
-import { html } from '../../lib/html.ts'
-import { FormRefusal, pathWithoutQuery, refuseAt } from '../responses.ts'
+import { html, type Value } from '../../lib/html.ts'
+import { FormRefusal, pathWithoutQuery, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page, sectionOf } from '../ui/layout.ts'
 import type { CurrentUser, PageContext } from './guard.ts'
+import { proveLink } from './oidc.ts'
 import { countAttempts } from './sign-in.ts'
 
 /** An action does not ask for a password that was entered in the session within this time. */
@@ -19,19 +20,41 @@ export const requesterOf = ({ person }: CurrentUser): Requester => ({
 
 /**
  * Refuses the form unless its field `current` is the person's password. A session has five
- * attempts, then one a minute. Correct passwords count too: verifying them takes the same time.
+ * attempts, then one a minute. Correct passwords count too: verifying them takes the same time. A
+ * person without a password has confirmed with the provider before.
  */
-export async function requireOwnPassword({ deps, user, form }: PageContext): Promise<void> {
+export async function requireOwnPassword(context: PageContext): Promise<void> {
+  const { deps, user, form } = context
   const { accounts, passwords, throttle } = deps
   const { account, person, session, origin } = user
+  const hash = accounts.findPerson(person.id)?.passwordHash
+  if (hash === null) {
+    if (isProved(context)) return
+    throw refuse('Confirm first that it is you.')
+  }
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
   throttle.require(attempts)
-  const hash = accounts.findPerson(person.id)?.passwordHash
   const isRight = await passwords.verify(form.raw('current'), hash, requesterOf(user), {
     before: () => throttle.require(attempts),
     after: () => countAttempts(deps, attempts, { origin, accountId: account.id }),
   })
   if (!isRight) throw refuseAt('current', 'This is not your password.')
+}
+
+/** Whether the person has proved in this session who they are, a short time ago. */
+function isProved({ deps, user }: PageContext): boolean {
+  const sinceMs = deps.clock() - user.session.provedAt
+  // Negative if the clock was set back, which proves nothing.
+  return sinceMs >= 0 && sinceMs < PROOF_LIFE_MS
+}
+
+const hasPassword = ({ deps, user }: PageContext): boolean =>
+  deps.accounts.findPerson(user.person.id)?.passwordHash !== null
+
+/** The field for `requireOwnPassword`. A person without a password confirms with the provider. */
+export function proofField(context: PageContext, props: parts.FieldOverrides = {}): Value {
+  if (hasPassword(context)) return parts.currentPassword(context, props)
+  return !isProved(context) && proveLink(context.deps, pathWithoutQuery(context.request))
 }
 
 export interface PasswordAction {
@@ -54,9 +77,8 @@ export async function withPassword(
 ): Promise<Response> {
   const { deps, user, form } = context
   const { session, person } = user
-  const sinceMs = deps.clock() - session.provedAt
-  // Negative if the clock was set back, which proves nothing.
-  if (sinceMs >= 0 && sinceMs < PROOF_LIFE_MS) return run()
+  if (isProved(context)) return run()
+  if (!hasPassword(context)) return provePage(context)
   if (form.raw('current') === '') return passwordPage(context, action)
   try {
     await requireOwnPassword(context)
@@ -72,6 +94,21 @@ export async function withPassword(
 
 /** Characters of a field that is sent again: those of an e-mail address. */
 const FIELD_LENGTH_MAX = 254
+
+/** The form is to be sent again: the provider sends back no form. */
+function provePage(context: PageContext): Response {
+  const next = `/app/${sectionOf(context.request)}`
+  return page(context, {
+    title: 'Confirm that it is you',
+    status: 403,
+    main: html`<div class="card">
+      <p>Nothing has been changed yet. Confirm, and then send the form again. You will not be asked
+        again for ten minutes.</p>
+      ${proveLink(context.deps, next)}
+      <p class="hint after"><a href="${next}">Cancel</a></p>
+    </div>`,
+  })
+}
 
 function passwordPage(context: PageContext, { label, fields = [] }: PasswordAction): Response {
   const { user, form, request, refusal } = context

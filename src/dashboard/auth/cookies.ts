@@ -1,10 +1,11 @@
+import { FLOW_LIFE_SECONDS } from '../../accounts/oidc.ts'
 import { findTimeZone } from '../../hits/range.ts'
 
 const YEAR_SECONDS = 365 * 24 * 3600
 /** Written by `dashboard.js`. */
 const ZONE_COOKIE = 'hopcode-zone'
 
-type CookieName = 'session' | 'form' | 'known' | 'step' | 'theme'
+type CookieName = 'session' | 'form' | 'known' | 'step' | 'theme' | 'oidc'
 
 /** Colors that the user has chosen instead of those of the system. */
 export type Theme = 'light' | 'dark'
@@ -55,6 +56,8 @@ export class Cookies {
   known = (token: string): string => `${this.#set('known', token)}; Max-Age=${YEAR_SECONDS}`
   /** Between the password and the code of two-factor sign-in. */
   step = (token: string): string => this.#set('step', token)
+  /** Between the start of a sign-in with the provider and its end. */
+  oidc = (sealed: string): string => `${this.#set('oidc', sealed)}; Max-Age=${FLOW_LIFE_SECONDS}`
   theme = (theme: Theme): string => `${this.#set('theme', theme)}; Max-Age=${YEAR_SECONDS}`
   end = (name: CookieName): string => `${this.#set(name, '')}; Max-Age=0`
 

@@ -8,7 +8,10 @@ import { AppError } from '../../errors.ts'
  */
 const LEAST_ROLES: readonly (readonly [RegExp, Role])[] = [
   // About the person or the browser, whatever the role in this account.
-  [/^POST \/app\/(sign-out|theme|account\/(open|password|sessions|two-factor))\b/, 'viewer'],
+  [
+    /^POST \/app\/(sign-out|theme|account\/(open|password|sessions|two-factor|identities))\b/,
+    'viewer',
+  ],
   // Everybody may leave: the form checks who removes whom.
   [/^POST \/app\/account\/members\/[^/]+\/remove\b/, 'viewer'],
   // For owners of the service, which is no role in an account.

@@ -1,7 +1,7 @@
-import { newStepToken } from '../../accounts/second-factor.ts'
+import { type FirstStep, newStepToken } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SessionRow, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken } from '../../accounts/sign-in.ts'
-import type { AccountId, PersonId, PersonRow } from '../../accounts/store.ts'
+import type { AccountId, PersonId } from '../../accounts/store.ts'
 import type { Attempt } from '../../accounts/throttle.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
@@ -10,17 +10,17 @@ import { type AnonymousContext, type CurrentUser, currentUserOf } from './guard.
 export const CODE_PAGE = '/app/sign-in/code'
 
 /**
- * Redirects to the page that asks for the second factor, after the password was verified. There is
- * no session yet.
+ * Redirects to the page that asks for the second factor, after the first step. There is no session
+ * yet.
  */
 export function askForCode(
   { cookies, hasher, clock }: DashboardDeps,
-  person: PersonRow,
+  step: FirstStep,
   { next, isLong = false }: { next?: string | undefined; isLong?: boolean },
 ): Response {
   const query = new URLSearchParams({ ...(next && { next }), ...(isLong && { stay: '1' }) })
   const path = query.size > 0 ? `${CODE_PAGE}?${query}` : CODE_PAGE
-  return seeOther(path, [cookies.step(newStepToken(hasher, person, clock()))])
+  return seeOther(path, [cookies.step(newStepToken(hasher, step, clock()))])
 }
 
 /** Seconds left of a long session; undefined for others, whose cookie ends with the browser. */

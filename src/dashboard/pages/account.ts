@@ -8,7 +8,12 @@ import type { AccountRow, PersonRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { findTimeZone } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { requesterOf, requireOwnPassword } from '../auth/confirm-password.ts'
+import {
+  proofField,
+  requesterOf,
+  requireOwnPassword,
+  withPassword,
+} from '../auth/confirm-password.ts'
 import { isTheme } from '../auth/cookies.ts'
 import {
   type CurrentUser,
@@ -27,6 +32,7 @@ import { errorOf, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 import { domainChoices } from '../ui/link-parts.ts'
 import { zoneForm } from '../ui/local-time.ts'
+import { connectIdentity, disconnectIdentity, identitiesCard } from './identities.ts'
 
 const PATH = '/app/account'
 /** The response waits for the deletion of this many links; more are deleted in the background. */
@@ -36,6 +42,14 @@ const LINKS_AWAITED_MAX = 2000
 export const accountPages = signedInPages({
   'GET /app/account': accountPage,
   'POST /app/account/password': formAction(accountPage, changePassword),
+  'POST /app/account/identities/connect': (context) =>
+    withPassword(context, { label: 'Connect' }, () =>
+      Promise.resolve(formAction(accountPage, connectIdentity)(context)),
+    ),
+  'POST /app/account/identities/:id/disconnect': (context) =>
+    withPassword(context, { label: 'Disconnect' }, () =>
+      Promise.resolve(formAction(accountPage, disconnectIdentity)(context)),
+    ),
   'POST /app/account/sessions/end': async ({ deps, user, form }) => {
     const id = Number(form.text('session'))
     if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.person.id)
@@ -124,6 +138,9 @@ async function deleteAccount(context: PageContext): Promise<Response> {
 
 const DONE = {
   password: 'The password is changed, and every other session has ended.',
+  connected: 'The user of the provider is connected.',
+  identities: 'A person has at most five users of a provider: disconnect one first.',
+  disconnected: 'The user of the provider is disconnected, and its sessions have ended.',
   session: 'The session has ended.',
   sessions: 'Every other session has ended.',
   name: 'The account has the new name.',
@@ -171,6 +188,7 @@ function accountPage(context: PageContext): Response {
       ${isAdmin && domainCard(context)}
       <div id="security">
         ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
+        ${identitiesCard(context)}
         ${sessionsCard(deps, user)}
       </div>
       ${parts.card('Members', [
@@ -226,14 +244,14 @@ const nameForm = (context: PageContext, { name }: AccountRow): Html =>
 
 const twoFactor = (person: PersonRow): Html =>
   hasSecondFactor(person)
-    ? html`<p>On: after the password, signing in asks for a code.</p>
+    ? html`<p>On: signing in also asks for a code.</p>
         ${parts.linkButton('Turn it off…', `${PATH}/two-factor`)}`
-    : html`<p>Off: the password alone is enough to sign in.</p>
+    : html`<p>Off: signing in asks for no code.</p>
         ${parts.linkButton('Set it up…', `${PATH}/two-factor`)}`
 
 const passwordForm = (context: PageContext): Html =>
   parts.form(context.user, `${PATH}/password`, [
-    parts.currentPassword(context, { label: 'Current password' }),
+    proofField(context, { label: 'Current password' }),
     parts.newPassword({
       label: 'New password',
       hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
@@ -297,7 +315,7 @@ function deletePage(context: PageContext): Response {
     ...frame,
     warning: html`<strong>${loss}</strong> Anybody can then claim its codes. This cannot be
       undone.`,
-    fields: parts.currentPassword(context),
+    fields: proofField(context),
     label: linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
   })
 }

@@ -16,6 +16,7 @@ import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
+import { providerLink } from '../auth/oidc.ts'
 import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
@@ -72,6 +73,10 @@ function flowPages(flow: JoinFlow) {
   }
 }
 
+/** Members may have to sign in with the provider. */
+const takesPassword = ({ passwordSignIn }: DashboardDeps, flow: JoinFlow): boolean =>
+  flow !== 'invite' || passwordSignIn === 'on'
+
 /** The link that the path names; undefined for sign-up. Throws if the page is not open. */
 function linkOf(
   { deps, params: { token = '' } }: AnonymousContext,
@@ -112,6 +117,7 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const { deps, form, params } = context
   const link = linkOf(context, flow)
   if (link?.accountId && findSession(context)) return joinAccount(context, link)
+  if (!takesPassword(deps, flow)) throw refuse('Sign in with the provider.')
   const { email, password } = parseJoin(form, findAddress(context, flow, link))
   if (flow === 'sign-up' || !link) return signUp(context, email, password)
   const provedHash = flow === 'setup' ? await proveExisting(context, link, email) : null
@@ -138,8 +144,9 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   logJoin(context, flow, link, accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
-  if (person && hasSecondFactor(person)) return askForCode(deps, person, { next })
-  const proof = { kind: 'password', passwordHash } as const
+  if (person && hasSecondFactor(person))
+    return askForCode(deps, { person, identityId: 0 }, { next })
+  const proof = { kind: 'one', passwordHash } as const
   const { cookies, user } = await startSession(context, { personId, proof })
   if (!isNew) return seeOther(next, cookies)
   const main = [firstLinkCard(user), keyCard(deps, key), flow === 'setup' && twoFactorCard]
@@ -186,7 +193,7 @@ function parseJoin(sent: Form, address: string | undefined): { email: string; pa
 }
 
 /** Throws `too_many_attempts`. */
-function countRegistration({ deps, origin }: AnonymousContext): void {
+export function countRegistration({ deps, origin }: AnonymousContext): void {
   const registration = [
     { gate: 'registration', key: origin.address },
     { gate: 'registrationNetwork', key: networkOf(origin.address) },
@@ -236,12 +243,12 @@ function storeJoin(
   return data.accounts.resetPassword({ tokenHash, passwordHash, now })
 }
 
-function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {
+export function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {
   const fields = { plan: deps.accounts.findById(accountId)?.plan }
   deps.security.record('account.created', origin, { accountId, fields })
 }
 
-function logJoin(
+export function logJoin(
   { deps, origin }: AnonymousContext,
   flow: Purpose,
   link: OneTimeLinkRow,
@@ -300,6 +307,7 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   const session = findSession(context)
   if (link?.accountId && session) return joinAccountPage(context, link, session.email)
   const { title, lead, button: label } = TEXTS[flow]
+  const withForm = takesPassword(deps, flow)
   const address = findAddress(context, flow, link)
   const path = pathOf(flow, params.token ?? '')
   const account = link?.accountId ? deps.accounts.findById(link.accountId) : undefined
@@ -307,8 +315,11 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   return authPage(context, {
     title,
     cookies: sender.cookies,
-    main: html`<p>${account ? html`You can join <strong>${account.name}</strong>. ` : ''}${lead}</p>
-      ${parts.form(sender, path, [joinFields(context, address), parts.button(label)])}
+    main: html`<p>${account ? html`You can join <strong>${account.name}</strong>. ` : ''}${
+      withForm ? lead : 'Sign in to create your account.'
+    }</p>
+      ${flow === 'invite' && providerLink(deps, path)}
+      ${withForm && parts.form(sender, path, [joinFields(context, address), parts.button(label)])}
       <p class="hint after">Have an account? <a href="${signIn}">Sign in</a></p>`,
   })
 }

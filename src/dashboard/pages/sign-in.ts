@@ -1,16 +1,18 @@
 import {
   codeAttempts,
   type Factor,
+  type FirstStep,
   findFactor,
-  findStepPerson,
+  findFirstStep,
   hasSecondFactor,
 } from '../../accounts/second-factor.ts'
 import { signIn } from '../../accounts/sign-in.ts'
 import type { AccountId, PersonRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
+import { connectPending, isPending, providerLink } from '../auth/oidc.ts'
 import { askForCode, CODE_PAGE, findSession, startSession, tryGuess } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
@@ -21,6 +23,7 @@ import { typed } from '../ui/form.ts'
 import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
+export const DISABLED = 'This account is disabled. Ask the administrator.'
 
 /** Sign-in with e-mail address and password, and the code of two-factor sign-in. */
 export const signInPages = anonymousPages({
@@ -28,7 +31,7 @@ export const signInPages = anonymousPages({
   'GET /app/sign-in': (context) =>
     isSignedIn(context) ? seeOther(choices(context).next ?? HOME) : signInPage(context),
   'POST /app/sign-in': formAction(signInPage, sendPassword),
-  'GET /app/sign-in/code': (context) => (findPerson(context) ? codePage(context) : startAgain()),
+  'GET /app/sign-in/code': (context) => (findStep(context) ? codePage(context) : startAgain()),
   'POST /app/sign-in/code': formAction(codePage, sendCode),
 })
 
@@ -54,30 +57,36 @@ async function sendPassword(context: AnonymousContext): Promise<Response> {
   const { next, isLong } = choices(context)
   const person = await checkPassword(context)
   if (!person) throw refuseAt('password', 'The e-mail address or the password is wrong.')
-  if (!person.hasAccount) {
-    throw refuseAt('password', 'This account is disabled. Ask the administrator.')
-  }
-  if (hasSecondFactor(person)) return askForCode(context.deps, person, { next, isLong })
-  const proof = { kind: 'password', passwordHash: person.passwordHash ?? '' } as const
+  if (!person.hasAccount) throw refuseAt('password', DISABLED)
+  const { oidc, passwordSignIn } = context.deps
+  const mayUse = passwordSignIn === 'on' || person.isOwner === 1 || isPending(context, person)
+  if (oidc && !mayUse) throw refuseAt('password', `Sign in with ${oidc.settings.name}.`)
+  const step = { person, identityId: 0 }
+  if (hasSecondFactor(person)) return askForCode(context.deps, step, { next, isLong })
+  const proof = { kind: 'one', passwordHash: person.passwordHash ?? '' } as const
   const { cookies } = await startSession(context, { personId: person.id, proof }, isLong)
-  return seeOther(next ?? HOME, cookies)
+  return seeOther(next ?? HOME, [...cookies, ...(await connectPending(context, person))])
 }
 
 async function sendCode(context: AnonymousContext): Promise<Response> {
   const { deps, origin } = context
   const { next, isLong } = choices(context)
-  const person = findPerson(context)
-  if (!person) return startAgain()
+  const step = findStep(context)
+  if (!step) return startAgain()
+  const { person, identityId } = step
   const factor = await checkCode(context, person)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
   const { id: personId, accountId } = person
-  const proof = { passwordHash: person.passwordHash ?? '', ...factor }
-  const { cookies } = await startSession(context, { personId, proof }, isLong)
+  const first = identityId === 0 ? { passwordHash: person.passwordHash ?? '' } : { identityId }
+  const proof = { ...first, ...factor }
+  const isStaying = isLong && identityId === 0
+  const { cookies } = await startSession(context, { personId, proof }, isStaying)
   if (factor.kind === 'recovery') {
     const fields = { left: deps.data.secondFactors.countUnusedCodes(personId) }
     deps.security.record('recovery_code.used', origin, { accountId, fields })
   }
-  return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])
+  const ended = [deps.cookies.end('step'), ...(await connectPending(context, person))]
+  return seeOther(next ?? HOME, [...cookies, ...ended])
 }
 
 /** Like `signIn` with what the form has, and logs why a sign-in was refused. */
@@ -130,8 +139,8 @@ async function loggingRefusal<Result>(
   }
 }
 
-const findPerson = ({ deps, request }: AnonymousContext): PersonRow | undefined =>
-  findStepPerson(deps, deps.cookies.findByName('step', request), deps.clock())
+const findStep = ({ deps, request }: AnonymousContext): FirstStep | undefined =>
+  findFirstStep(deps, deps.cookies.findByName('step', request), deps.clock())
 
 const startAgain = (): Response => seeOther('/app/sign-in?done=late')
 
@@ -151,6 +160,26 @@ function signInPage(context: AnonymousContext): Response {
   const sender = anonymousForm(deps, request)
   const { next, isLong } = choices(context)
   const email = typed(context, 'email')
+  const isForAll = deps.passwordSignIn === 'on'
+  const passwordForm = parts.form(sender, '/app/sign-in', [
+    next && parts.hiddenFields({ next }),
+    parts.emailField({
+      ...email,
+      required: true,
+      autocomplete: 'username',
+      extra: { autofocus: !email.value },
+    }),
+    parts.field({
+      ...typed(context, 'password'),
+      label: 'Password',
+      type: 'password',
+      required: true,
+      autocomplete: 'current-password',
+      extra: { autofocus: Boolean(email.value) },
+    }),
+    stayBox(isLong),
+    parts.button('Sign in'),
+  ])
   return authPage(context, {
     title: 'Sign in',
     ...(refusal && { status: 401 }),
@@ -158,25 +187,13 @@ function signInPage(context: AnonymousContext): Response {
     messages: DONE,
     main: html`
       ${!deps.accounts.hasOwner() && notSetUp(deps)}
-      ${parts.form(sender, '/app/sign-in', [
-        next && parts.hiddenFields({ next }),
-        parts.emailField({
-          ...email,
-          required: true,
-          autocomplete: 'username',
-          extra: { autofocus: !email.value },
-        }),
-        parts.field({
-          ...typed(context, 'password'),
-          label: 'Password',
-          type: 'password',
-          required: true,
-          autocomplete: 'current-password',
-          extra: { autofocus: Boolean(email.value) },
-        }),
-        stayBox(isLong),
-        parts.button('Sign in'),
-      ])}
+      ${providerLink(deps, next)}
+      ${
+        isForAll
+          ? passwordForm
+          : html`<details ${attributes({ open: Boolean(refusal) })}>
+        <summary>Sign in with a password</summary>${passwordForm}</details>`
+      }
       <p class="hint after">
         ${deps.signUp === 'open' && html`No account yet? <a href="/app/sign-up">Create one</a>. `}
         Forgot your password? Ask the administrator for a reset link.
@@ -198,20 +215,21 @@ function codePage(context: AnonymousContext): Response {
   const { deps, request, refusal } = context
   const sender = anonymousForm(deps, request)
   const { next, isLong } = choices(context)
+  const isPassword = findStep(context)?.identityId === 0
   return authPage(context, {
     title: 'Enter your code',
     cookies: sender.cookies,
     ...(refusal && { status: 401 }),
     main: html`
-      <p>Your password is correct. This account has two-factor sign-in: open your authenticator
-        app.</p>
+      <p>${isPassword && 'Your password is correct. '}This account has two-factor sign-in: open your
+        authenticator app.</p>
       ${parts.form(sender, CODE_PAGE, [
         next && parts.hiddenFields({ next }),
         parts.codeField(context, {
           hint: 'The six digits in your app, or one of your recovery codes.',
           extra: { autofocus: true, autocapitalize: 'characters' },
         }),
-        stayBox(isLong),
+        isPassword && stayBox(isLong),
         parts.button('Sign in'),
       ])}
       <p class="hint after">Neither available? Ask the administrator to turn two-factor sign-in off

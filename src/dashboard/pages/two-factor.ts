@@ -12,7 +12,7 @@ import {
 } from '../../accounts/second-factor.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
-import { requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
+import { proofField, requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext, requirePerson } from '../auth/guard.ts'
 import { tryGuess } from '../auth/sign-in.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
@@ -125,7 +125,7 @@ function disableForm(context: PageContext): Html {
       To get new ones, turn it off and on again.</p>
     <h2>Turn it off</h2>
     ${parts.form(user, `${PATH}/disable`, [
-      parts.currentPassword(context),
+      proofField(context),
       parts.codeField(context, { hint: 'The six digits in your app, or a recovery code.' }),
       parts.button('Turn two-factor sign-in off', 'danger'),
     ])}`

@@ -118,7 +118,7 @@ const labelled = (
     ${error ? html`<p class="error" id="field-${name}-error">${error}</p>` : ''}
   </div>`
 
-type FieldOverrides = Partial<FieldProps>
+export type FieldOverrides = Partial<FieldProps>
 
 export const urlField = (props: FieldOverrides & Pick<FieldProps, 'name' | 'label'>): Html =>
   field({

@@ -1,0 +1,131 @@
+import type { IdentityKey } from '../../accounts/identities.ts'
+import { type Checks, FLOW_LIFE_SECONDS } from '../../accounts/oidc.ts'
+import { seal, unseal } from '../../accounts/sealed.ts'
+import { hashesEqual } from '../../accounts/secrets.ts'
+import type { PersonId } from '../../accounts/store.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { type Html, html } from '../../lib/html.ts'
+import type { DashboardDeps } from '../deps.ts'
+import * as parts from '../ui/components.ts'
+import type { AnonymousContext } from './guard.ts'
+
+/**
+ * What a browser keeps between the start of a sign-in with the provider and its end, sealed in a
+ * cookie: so any host of a cluster can finish it, and nothing is stored for those who never do.
+ */
+
+const START = '/app/sign-in/oidc'
+
+/** A sign-in that has begun. */
+export interface Flow extends Checks {
+  kind: 'flow'
+  /** Epoch ms of the start. */
+  at: number
+  next: string | undefined
+  /** What a session asked for: to connect the identity, or to prove again who its person is. */
+  task?: { what: 'connect' | 'prove'; sessionId: number; personId: PersonId }
+}
+
+/** An identity whose address a person here has: it is connected after their next sign-in. */
+interface Pending extends IdentityKey {
+  kind: 'pending'
+  at: number
+  email: string
+  personId: PersonId
+}
+
+const USE = { purpose: 'oidc-sign-in', about: '' } as const
+
+type Sealing = Pick<DashboardDeps, 'cookies' | 'hasher' | 'random' | 'clock'>
+
+const cookieOf = (deps: Sealing, value: Flow | Pending): string =>
+  deps.cookies.oidc(seal(deps, USE, Buffer.from(JSON.stringify(value))).toString('base64url'))
+
+function read(deps: Sealing, request: Request): Flow | Pending | undefined {
+  const text = deps.cookies.findByName('oidc', request)
+  if (text === undefined) return undefined
+  try {
+    const opened = unseal(deps.hasher, USE, Buffer.from(text, 'base64url'))
+    const value = JSON.parse(Buffer.from(opened).toString()) as Flow | Pending
+    const age = deps.clock() - value.at
+    // Negative if the clock was set back.
+    return age >= 0 && age <= FLOW_LIFE_SECONDS * SECOND ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Starts a sign-in: the page of the provider, and the cookie that belongs to it. */
+export async function beginFlow(
+  deps: Sealing & Required<Pick<DashboardDeps, 'oidc'>>,
+  { next, task }: Pick<Flow, 'next' | 'task'>,
+): Promise<{ url: string; cookie: string }> {
+  const begun = await deps.oidc?.begin({ isAgain: task?.what === 'prove' })
+  if (!begun) throw new Error('there is no provider')
+  const { url, checks } = begun
+  const flow: Flow = { kind: 'flow', ...checks, at: deps.clock(), next, ...(task && { task }) }
+  return { url, cookie: cookieOf(deps, flow) }
+}
+
+/** The sign-in that this browser has begun, if `state` is that of it. */
+export function findFlow(
+  { deps, request }: AnonymousContext,
+  state: string | null,
+): Flow | undefined {
+  const flow = read(deps, request)
+  if (flow?.kind !== 'flow' || state === null) return undefined
+  return hashesEqual(Buffer.from(flow.state), Buffer.from(state)) ? flow : undefined
+}
+
+/** `identity`: verified by the provider just now. */
+export const pendingCookie = (
+  deps: Sealing,
+  identity: IdentityKey & { email: string; personId: PersonId },
+): string => cookieOf(deps, { kind: 'pending', at: deps.clock(), ...identity })
+
+/** Whether this browser has an identity that waits for a sign-in of the person. */
+export const isPending = ({ deps, request }: AnonymousContext, { id }: { id: PersonId }): boolean =>
+  findPending(deps, request)?.personId === id
+
+function findPending(deps: Sealing, request: Request): Pending | undefined {
+  const found = read(deps, request)
+  return found?.kind === 'pending' ? found : undefined
+}
+
+/** After a sign-in with the password: connects the identity that waits for it. */
+export async function connectPending(
+  context: AnonymousContext,
+  { id: personId, accountId }: { id: PersonId; accountId: number },
+): Promise<string[]> {
+  const { deps, request, origin } = context
+  const pending = findPending(deps, request)
+  if (pending?.personId !== personId) return []
+  const { issuer, subject, email } = pending
+  const identity = { issuer, subject, email, personId, now: deps.clock() }
+  const connected = await deps.data.identities.connect(identity)
+  if (typeof connected === 'object')
+    deps.security.record('identity.connected', origin, { accountId })
+  return [deps.cookies.end('oidc')]
+}
+
+const startPath = (query: Record<string, string>): string =>
+  Object.keys(query).length > 0 ? `${START}?${new URLSearchParams(query)}` : START
+
+/** Absent without a provider. It is a link, because forms may lead to this host only. */
+export const providerLink = ({ oidc }: DashboardDeps, next: string | undefined): Html | false =>
+  oidc !== undefined &&
+  html`<p class="provider">${parts.linkButton(
+    `Sign in with ${oidc.settings.name}`,
+    startPath(next ? { next } : {}),
+  )}</p>`
+
+/** For a person without a password: proves again who they are. `next`: the page that follows. */
+export const proveLink = ({ oidc }: DashboardDeps, next: string): Html =>
+  oidc === undefined
+    ? html`<p>You have no password. Ask the administrator for a link that sets one.</p>`
+    : parts.linkButton(`Confirm with ${oidc.settings.name}`, startPath({ prove: '1', next }))
+
+export const taskOf = (
+  { id: sessionId, personId }: { id: number; personId: PersonId },
+  what: 'connect' | 'prove',
+): NonNullable<Flow['task']> => ({ what, sessionId, personId })

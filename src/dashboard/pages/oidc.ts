@@ -1,0 +1,291 @@
+import { parseEmail } from '../../accounts/credentials.ts'
+import type { IdentityRow } from '../../accounts/identities.ts'
+import { type Claims, OidcError, type OidcReason } from '../../accounts/oidc.ts'
+import { findOneTimeLink, LINK_PAGES, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
+import type { SessionRow } from '../../accounts/sessions.ts'
+import type { PersonRow } from '../../accounts/store.ts'
+import { AppError } from '../../errors.ts'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { html } from '../../lib/html.ts'
+import { anonymousForm } from '../auth/csrf.ts'
+import type { AnonymousContext } from '../auth/guard.ts'
+import {
+  beginFlow,
+  type Flow,
+  findFlow,
+  pendingCookie,
+  providerLink,
+  taskOf,
+} from '../auth/oidc.ts'
+import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
+import { type DashboardDeps, OIDC_CALLBACK } from '../deps.ts'
+import { safeNext } from '../errors.ts'
+import { anonymousPages } from '../page-routes.ts'
+import { seeOther } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { authPage } from '../ui/layout.ts'
+import { countRegistration, logJoin, logNewAccount } from './join.ts'
+import { DISABLED } from './sign-in.ts'
+
+/** Sign-in with a provider of OpenID Connect. */
+
+const HOME = '/app/links'
+
+export const oidcPages = anonymousPages({
+  'GET /app/sign-in/oidc': begin,
+  [`GET ${OIDC_CALLBACK}`]: finish,
+})
+
+type Refusal =
+  | OidcReason
+  | 'oidc.unverified'
+  | 'oidc.not_allowed'
+  | 'oidc.wrong_person'
+  | 'oidc.not_proved'
+  | 'oidc.taken'
+  | 'disabled'
+
+const REFUSALS: Readonly<Record<Refusal, [status: number, text: (name: string) => string]>> = {
+  'oidc.state': [400, () => 'This sign-in has expired. Try again.'],
+  'oidc.provider': [502, (name) => `${name} does not answer.`],
+  'oidc.issuer': [502, (name) => `${name} is another provider than this service expects.`],
+  'oidc.denied': [403, (name) => `${name} did not let you sign in.`],
+  'oidc.unverified': [403, (name) => `${name} has not verified your e-mail address.`],
+  'oidc.not_allowed': [403, (name) => `Your user at ${name} has no access to this service.`],
+  'oidc.wrong_person': [403, () => 'This invitation is for another e-mail address.'],
+  'oidc.not_proved': [403, (name) => `${name} did not ask you to sign in again.`],
+  'oidc.taken': [409, (name) => `Your user at ${name} belongs to another person here.`],
+  disabled: [401, () => DISABLED],
+}
+
+interface RefusalOptions {
+  next?: string | undefined
+  /** For the log. */
+  detail?: string
+  accountId?: number
+}
+
+function refused(
+  { deps, request, origin }: AnonymousContext,
+  reason: Refusal,
+  { next, detail, accountId }: RefusalOptions = {},
+): Response {
+  deps.security.record('session.refused', origin, { accountId, fields: { reason, detail } })
+  const [status, text] = REFUSALS[reason]
+  const name = deps.oidc?.settings.name ?? ''
+  return authPage(
+    { deps, request },
+    {
+      title: 'Sign-in failed',
+      status,
+      cookies: [deps.cookies.end('oidc')],
+      main: html`${parts.errorNotice(text(name))}
+        ${providerLink(deps, next)}
+        <p class="hint after"><a href="/app/sign-in">Sign in with a password</a></p>`,
+    },
+  )
+}
+
+/** Throws `page_not_found` without a provider. */
+function providerOf({ oidc }: DashboardDeps) {
+  if (!oidc) throw new AppError('page_not_found')
+  return oidc
+}
+
+async function begin(context: AnonymousContext): Promise<Response> {
+  const { deps, query } = context
+  providerOf(deps)
+  const next = safeNext(query.next)
+  const session = query.prove === '1' ? findSession(context) : undefined
+  const task = session && taskOf(session, 'prove')
+  try {
+    const { url, cookie } = await beginFlow(deps, { next, ...(task && { task }) })
+    return seeOther(url, [cookie], 302)
+  } catch (error) {
+    if (error instanceof OidcError) {
+      return refused(context, error.reason, { next, detail: error.message })
+    }
+    throw error
+  }
+}
+
+async function finish(context: AnonymousContext): Promise<Response> {
+  const { deps, request, origin } = context
+  const provider = providerOf(deps)
+  const query = new URL(request.url).searchParams
+  // Before any request to the provider.
+  const flow = findFlow(context, query.get('state'))
+  const session = findSession(context)
+  if (!flow || !isOf(flow.task, session)) return refused(context, 'oidc.state')
+  const attempts = [{ gate: 'address', key: origin.address }] as const
+  deps.throttle.require(attempts)
+  const { next } = flow
+  let claims: Claims
+  try {
+    claims = await provider.finish(query, flow)
+  } catch (error) {
+    if (!(error instanceof OidcError)) throw error
+    if (error.reason === 'oidc.state') countAttempts(deps, attempts, { origin })
+    return refused(context, error.reason, { next, detail: error.message })
+  }
+  if (!claims.isAllowed) return refused(context, 'oidc.not_allowed', { next })
+  const identity = deps.data.identities.find(claims)
+  if (flow.task && session) return finishTask(context, { flow, session, claims, identity })
+  return identity ? signInAs(context, identity, next) : signInNew(context, claims, next)
+}
+
+/** Signs in as the person of an identity. The second factor still applies. */
+async function signInAs(
+  context: AnonymousContext,
+  { id: identityId, personId }: Pick<IdentityRow, 'id' | 'personId'>,
+  next = HOME,
+): Promise<Response> {
+  const { deps } = context
+  const person = deps.accounts.findPerson(personId)
+  if (!person?.hasAccount) {
+    return refused(context, 'disabled', person && { accountId: person.accountId })
+  }
+  const ended = deps.cookies.end('oidc')
+  if (hasSecondFactor(person)) {
+    const asked = askForCode(deps, { person, identityId }, { next })
+    asked.headers.append('set-cookie', ended)
+    return asked
+  }
+  const proof = { kind: 'one', identityId } as const
+  const { cookies } = await startSession(context, { personId, proof })
+  return seeOther(next, [...cookies, ended])
+}
+
+/** An identity that nobody has connected: of a person with the same address, or a new one. */
+async function signInNew(
+  context: AnonymousContext,
+  claims: Claims,
+  next: string | undefined,
+): Promise<Response> {
+  const { deps } = context
+  const { settings } = providerOf(deps)
+  const { issuer, subject, isVerified } = claims
+  const email = parseEmail(claims.email ?? '')
+  const now = deps.clock()
+  const person = email && deps.accounts.findByEmail(email)
+  if (email && person) {
+    const identity = { issuer, subject, email, personId: person.id }
+    // The address alone signs nobody in, unless the operator trusts the provider with it.
+    if (!settings.trustsEmail || !isVerified) return existingPage(context, identity, person, next)
+    const connected = await deps.data.identities.connect({ ...identity, now })
+    if (typeof connected !== 'object') return refused(context, 'oidc.taken', { next })
+    logIdentity(context, person)
+    return signInAs(context, { id: connected.id, personId: person.id }, next)
+  }
+  const invite = inviteOf(context, next)
+  if (!invite && settings.signUp !== 'open') return refused(context, 'oidc.not_allowed', { next })
+  if (!email || !isVerified) return refused(context, 'oidc.unverified', { next })
+  if (!invite) countRegistration(context)
+  const inviteHash = invite?.hash
+  const created = await deps.data.identities.signUp({ issuer, subject, email, inviteHash, now })
+  if (created === 'gone') return refused(context, 'oidc.wrong_person', { next: undefined })
+  if (created === 'taken') return refused(context, 'oidc.state', { next })
+  const { personId, identityId } = created
+  const accountId = deps.accounts.findPerson(personId)?.accountId ?? personId
+  if (accountId === personId) logNewAccount(context, accountId)
+  if (invite) logJoin(context, 'invite', invite, accountId)
+  return signInAs(context, { id: identityId, personId }, invite ? HOME : next)
+}
+
+/** The invitation whose page is to be opened next. */
+function inviteOf({ deps }: AnonymousContext, next = ''): OneTimeLinkRow | undefined {
+  const [, page, token = ''] = /^\/app\/(\w+)\/([\w-]+)$/.exec(next) ?? []
+  return page === LINK_PAGES.invite
+    ? findOneTimeLink(deps, 'invite', token, deps.clock())
+    : undefined
+}
+
+const logIdentity = ({ deps, origin }: AnonymousContext, { accountId }: PersonRow): void =>
+  deps.security.record('identity.connected', origin, { accountId })
+
+/** The next sign-in with the password connects the identity. */
+function existingPage(
+  { deps, request, origin }: AnonymousContext,
+  identity: Parameters<typeof pendingCookie>[1],
+  { accountId, passwordHash }: PersonRow,
+  next: string | undefined,
+): Response {
+  const { name } = providerOf(deps).settings
+  const fields = { reason: 'oidc.account_exists' }
+  deps.security.record('session.refused', origin, { accountId, fields })
+  const sender = anonymousForm(deps, request)
+  const form = parts.form(sender, '/app/sign-in', [
+    next && parts.hiddenFields({ next }),
+    parts.emailField({
+      name: 'email',
+      value: identity.email,
+      autocomplete: 'username',
+      extra: { readonly: true },
+    }),
+    parts.field({
+      name: 'password',
+      label: 'Password',
+      type: 'password',
+      required: true,
+      autocomplete: 'current-password',
+      extra: { autofocus: true },
+    }),
+    parts.button('Sign in and connect'),
+  ])
+  return authPage(
+    { deps, request },
+    {
+      title: 'You have an account here',
+      status: 409,
+      cookies: [...sender.cookies, pendingCookie(deps, identity)],
+      main:
+        passwordHash === null
+          ? html`<p>A person with the address ${identity.email} signs in here in another way. Sign
+              in as before, and connect ${name} under Account.</p>`
+          : html`<p>An account with the address ${identity.email} exists. Sign in once with its
+              password: then ${name} is connected, and signs you in.</p>${form}`,
+    },
+  )
+}
+
+/** Whether the session is the one that has asked. A sign-in needs none. */
+const isOf = (task: Flow['task'], session: SessionRow | undefined): boolean =>
+  !task || (session?.id === task.sessionId && session.personId === task.personId)
+
+interface TaskEnd {
+  flow: Flow
+  session: SessionRow
+  claims: Claims
+  identity: IdentityRow | undefined
+}
+
+/** What a session has asked for. */
+async function finishTask(
+  context: AnonymousContext,
+  { flow: { task, at, next = '/app/account' }, session, claims, identity }: TaskEnd,
+): Promise<Response> {
+  const { deps, origin } = context
+  const { personId, accountId } = session
+  const ended = [deps.cookies.end('oidc')]
+  if (task?.what === 'prove') {
+    const provedAt = (claims.authTime ?? 0) * SECOND
+    const isProved = identity?.personId === personId && provedAt >= at - MINUTE
+    if (!isProved) return refused(context, 'oidc.not_proved', { next, accountId })
+    const isStored = await deps.data.sessions.prove({
+      id: session.id,
+      personId,
+      provedAt: deps.clock(),
+    })
+    if (!isStored) throw new AppError('sign_in_needed')
+    return seeOther(next, ended)
+  }
+  const { issuer, subject, email = null } = claims
+  const about = { issuer, subject, email, personId, now: deps.clock() }
+  const connected = await deps.data.identities.connect(about)
+  if (connected === 'taken') return refused(context, 'oidc.taken', { accountId })
+  if (connected === 'gone') throw new AppError('sign_in_needed')
+  if (connected === 'too_many') return seeOther('/app/account?done=identities', ended)
+  deps.security.record('identity.connected', origin, { accountId })
+  return seeOther('/app/account?done=connected', ended)
+}

@@ -1,0 +1,190 @@
+import { expect, test } from 'bun:test'
+import type { JWTPayload } from 'jose'
+import { memberCommands } from '../../src/cli/members.ts'
+import type { TestApp } from '../support/app.ts'
+import { PASSWORD, type Seen, Visitor } from '../support/dashboard.ts'
+import { makeMember, resetPasswordByCommand } from '../support/members.ts'
+import {
+  ANN,
+  consent,
+  makeUser,
+  pathOf,
+  START,
+  signedInAs,
+  signInWith,
+  withProvider,
+} from '../support/oidc.ts'
+import type { Provider } from '../support/oidc-provider.ts'
+import { problemsOf } from '../support/problems.ts'
+
+/** What people do with the identities that they have connected. */
+
+const OPEN = { OIDC_SIGNUP: 'open' }
+const ACCOUNT = '/app/account'
+const CONNECT = `${ACCOUNT}/identities/connect`
+const BOB = { sub: 'bob-1', email: 'bob@example.com', email_verified: true }
+
+const post = (visitor: Visitor, path: string, fields: Record<string, string> = {}) =>
+  visitor.post(path, fields, { from: ACCOUNT })
+
+/** The address of the provider on a page. */
+const linkIn = ({ text }: Seen): string =>
+  (/href="(http:\/\/127[^"]+)"/.exec(text)?.[1] ?? '').replaceAll('&amp;', '&')
+
+const connect = async (visitor: Visitor, provider: Provider, claims: JWTPayload): Promise<Seen> => {
+  const link = linkIn(await post(visitor, CONNECT, { current: PASSWORD }))
+  return visitor.get(pathOf(provider.consent(link, claims)))
+}
+
+const disconnectPath = async (visitor: Visitor): Promise<string> => {
+  const { text } = await visitor.get(ACCOUNT)
+  return /action="(\/app\/account\/identities\/\d+\/disconnect)"/.exec(text)?.[1] ?? ''
+}
+
+const disconnectByCommand = (app: TestApp, email: string): Promise<string> =>
+  memberCommands.disconnectPerson(app.administration, { email, json: true })
+
+test('a person connects a user of the provider, after the password, and disconnects it', async () => {
+  await using it = await withProvider()
+  const { app, provider } = it
+  const ann = await makeMember(app, ANN.email)
+  app.advance(11 * 60_000)
+  const asked = await post(ann, CONNECT)
+  expect([asked.status, linkIn(asked)]).toEqual([403, ''])
+  expect((await post(ann, CONNECT, { current: 'wrong' })).text).toContain('not your password')
+  // The address at the provider may be another one, and unverified.
+  const other = { sub: 'x-1', email: 'private@example.org' }
+  expect((await connect(ann, provider, other)).location).toBe(`${ACCOUNT}?done=connected`)
+  const { text } = await ann.get(ACCOUNT)
+  expect([text.includes('private@example.org'), text.includes(provider.url)]).toEqual([true, true])
+  const visitor = new Visitor(app)
+  expect((await signInWith(visitor, provider, other)).location).toBe('/app/links')
+  expect(await signedInAs(visitor)).toBe(ANN.email)
+
+  expect((await post(ann, await disconnectPath(ann))).location).toBe(`${ACCOUNT}?done=disconnected`)
+  // The sessions that it has started end.
+  expect(await signedInAs(visitor)).toBe('')
+  expect(await signedInAs(ann)).toBe(ANN.email)
+  expect((await signInWith(new Visitor(app), provider, other)).status).toBe(403)
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('nobody connects a user of somebody else, or for another session', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  await makeUser(app, provider, BOB)
+  const ann = await makeMember(app, ANN.email)
+  const taken = await connect(ann, provider, BOB)
+  expect([taken.status, taken.text.includes('belongs to another person')]).toEqual([409, true])
+  // Ann has begun, and the browser is signed in as somebody else when it comes back.
+  const link = linkIn(await post(ann, CONNECT, { current: PASSWORD }))
+  const back = pathOf(provider.consent(link, { sub: 'ann-2' }))
+  const shared = new Visitor(app)
+  shared.cookies.set('hopcode-oidc', ann.cookies.get('hopcode-oidc') ?? '')
+  expect((await shared.get(back)).status).toBe(400)
+  await makeMember(app, 'eve@example.com')
+  await shared.signIn('eve@example.com')
+  shared.cookies.set('hopcode-oidc', ann.cookies.get('hopcode-oidc') ?? '')
+  expect((await shared.get(back)).status).toBe(400)
+  expect((await signInWith(new Visitor(app), provider, { sub: 'ann-2' })).status).toBe(403)
+  // A form of another person’s identity.
+  const bobs = await disconnectPath(await makeUser(app, provider, BOB))
+  expect((await post(ann, bobs)).status).toBe(404)
+})
+
+test('a person has at most five', async () => {
+  await using it = await withProvider()
+  const ann = await makeMember(it.app, ANN.email)
+  const seen = []
+  for (let n = 0; n < 6; n++) {
+    seen.push((await connect(ann, it.provider, { sub: `n-${n}` })).location)
+  }
+  expect(seen.filter((path) => path === `${ACCOUNT}?done=connected`)).toHaveLength(5)
+  expect(seen.at(-1)).toBe(`${ACCOUNT}?done=identities`)
+})
+
+test('the only way to sign in cannot be disconnected', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  const seen = await post(ann, await disconnectPath(ann))
+  expect([seen.status, seen.text.includes('your only way to sign in')]).toEqual([422, true])
+  // With a second one, or with a password, it can.
+  const link = linkIn(await post(ann, CONNECT))
+  await ann.get(pathOf(provider.consent(link, { sub: 'ann-2' })))
+  expect((await post(ann, await disconnectPath(ann))).location).toContain('done=disconnected')
+})
+
+test('without a password, the provider confirms who somebody is', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  app.advance(11 * 60_000)
+  const asked = await post(ann, '/app/account/delete')
+  expect([asked.status, asked.text.includes('Confirm with Example SSO')]).toEqual([422, true])
+  expect((await post(ann, CONNECT)).status).toBe(403)
+
+  const query = '?prove=1&next=/app/account/delete'
+  const begun = await ann.get(START + query)
+  expect(new URL(begun.location ?? '').searchParams.get('max_age')).toBe('0')
+  const proveWith = async (claims: JWTPayload) =>
+    ann.get(await consent(ann, provider, claims, query))
+  const now = Math.floor(app.now() / 1000)
+  // The provider has not asked again, or does not say so, or it was somebody else.
+  for (const claims of [{ ...ANN, auth_time: now - 3600 }, ANN, { ...BOB, auth_time: now }]) {
+    expect((await proveWith(claims)).status).toBe(403)
+  }
+  expect((await post(ann, CONNECT)).status).toBe(403)
+  expect((await proveWith({ ...ANN, auth_time: now })).location).toBe('/app/account/delete')
+  expect(linkIn(await post(ann, CONNECT))).toStartWith(provider.url)
+  const deleted = await ann.post('/app/account/delete', {})
+  expect(deleted.location).toBe('/app/sign-in?done=deleted')
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('a first password, after which the session of the provider goes on', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  const set = await post(ann, `${ACCOUNT}/password`, { password: 'seven green otters' })
+  expect(set.location).toBe(`${ACCOUNT}?done=password`)
+  expect(await signedInAs(ann)).toBe(ANN.email)
+  const visitor = new Visitor(app)
+  expect((await visitor.signIn(ANN.email, 'seven green otters')).location).toBe('/app/links')
+  expect((await post(ann, await disconnectPath(ann))).location).toContain('done=disconnected')
+})
+
+test('a link for a new password works without the provider', async () => {
+  await using it = await withProvider({ ...OPEN })
+  const { app, provider } = it
+  await makeUser(app, provider)
+  await provider[Symbol.asyncDispose]()
+  const { link } = JSON.parse(await resetPasswordByCommand(app, ANN.email))
+  const visitor = new Visitor(app)
+  const seen = await visitor.post(new URL(link).pathname, { password: 'seven green otters' })
+  expect(seen.location).toBe('/app/links')
+  expect(await signedInAs(visitor)).toBe(ANN.email)
+})
+
+test('the command line disconnects a person, whose sessions of the provider end', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  const list = () =>
+    memberCommands.listMembers(app.administration, { account: ANN.email, json: true })
+  expect(JSON.parse(await list())).toMatchObject({ issuers: [provider.url] })
+  const done = JSON.parse(await disconnectByCommand(app, ANN.email))
+  expect(done).toEqual({ email: ANN.email, disconnected: 1 })
+  expect(await signedInAs(ann)).toBe('')
+  expect(JSON.parse(await list())).toMatchObject({ issuers: [] })
+  expect(JSON.parse(await disconnectByCommand(app, ANN.email)).disconnected).toBe(0)
+})
+
+test('a person who is removed can be invited again, with the same user of the provider', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  await ann.post('/app/account/delete', {})
+  expect((await signInWith(ann, provider, ANN)).location).toBe('/app/links')
+  expect(problemsOf(app)).toEqual([])
+})
