@@ -5,13 +5,21 @@ import { sessions, identities as table } from '../db/people-schema.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
 import { isFor } from './members.ts'
 import { oneTimeLinkStore } from './one-time-links.ts'
+import { sessionRows } from './sessions.ts'
 import { accountStore, type PersonId } from './store.ts'
 
 export type IdentityRow = typeof table.$inferSelect
 
 /** What names a user of a provider for good. */
 export type IdentityKey = Pick<IdentityRow, 'issuer' | 'subject'>
-type NewIdentity = IdentityKey & Pick<IdentityRow, 'email'> & { now: number }
+interface NewIdentity extends IdentityKey, Pick<IdentityRow, 'email'> {
+  now: number
+}
+
+interface ConnectCommand extends NewIdentity {
+  personId: PersonId
+  byAddress?: boolean
+}
 
 /** Identities that one person has. */
 const IDENTITIES_MAX = 5
@@ -38,6 +46,7 @@ function identityReads(db: Database) {
 const storesOf = perConnection((db) => ({
   accounts: accountStore(db),
   links: oneTimeLinkStore(db),
+  sessions: sessionRows(db),
   ...identityReads(db),
   add({ now, ...identity }: NewIdentity & { personId: PersonId }): number {
     const orm = drizzle({ client: db })
@@ -51,18 +60,27 @@ export const identities = subject({
   reads: identityReads,
 
   writes: {
-    /** Connects an identity to a person. The same again changes nothing. */
+    /**
+     * Connects an identity to a person. The same again changes nothing. `byAddress`: only because
+     * the provider has verified the address. Nobody verified it when the person was created, so
+     * that somebody else may know the password: it ends, with all sessions.
+     */
     connect: write({
       since: 1,
       prepare(db) {
-        const { accounts, find, list, add } = storesOf(db)
-        return (command: NewIdentity & { personId: PersonId }): ConnectResult => {
-          const { personId } = command
+        const { accounts, links, sessions: rows, find, list, add } = storesOf(db)
+        return (command: ConnectCommand): ConnectResult => {
+          const { personId, byAddress = false, ...identity } = command
           const known = find(command)
           if (known) return known.personId === personId ? { id: known.id } : 'taken'
           if (!accounts.findPerson(personId)?.hasAccount) return 'gone'
           if (list(personId).length >= IDENTITIES_MAX) return 'too_many'
-          return { id: add(command) }
+          if (byAddress) {
+            accounts.changePerson(personId, { passwordHash: null })
+            rows.endAll({ personId })
+            links.endAll('reset', personId)
+          }
+          return { id: add({ ...identity, personId }) }
         }
       },
     }),

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
-import { disable, inviteTo, makeMember } from '../support/members.ts'
+import { disable, inviteTo, makeMember, resetPasswordByCommand } from '../support/members.ts'
 import {
   ANN,
   lastReason,
@@ -94,15 +94,29 @@ test('the password of another person connects nothing', async () => {
   expect((await signInWith(new Visitor(app), provider, ANN)).status).toBe(409)
 })
 
-test('OIDC_TRUST_EMAIL=on connects a verified address at once, and no other', async () => {
+test('OIDC_TRUST_EMAIL=on connects a verified address at once, and ends the password', async () => {
   await using it = await withProvider({ OIDC_TRUST_EMAIL: 'on' })
   const { app, provider } = it
-  await makeMember(app, ANN.email)
+  // Somebody else may have created the person: nobody verified the address.
+  const before = await makeMember(app, ANN.email)
+  const reset = new URL(JSON.parse(await resetPasswordByCommand(app, ANN.email)).link).pathname
   const visitor = new Visitor(app)
   const unverified = { ...ANN, email_verified: false }
   expect((await signInWith(visitor, provider, unverified)).status).toBe(409)
+  expect(await signedInAs(before)).toBe(ANN.email)
   expect((await signInWith(visitor, provider, ANN)).location).toBe('/app/links')
   expect(await signedInAs(visitor)).toBe(ANN.email)
+  expect(await signedInAs(before)).toBe('')
+  expect((await before.signIn(ANN.email)).status).toBe(401)
+  expect((await before.get(reset)).status).toBe(404)
+})
+
+test('OIDC_TRUST_EMAIL=on connects no owner of the service', async () => {
+  await using it = await withProvider({ OIDC_TRUST_EMAIL: 'on' })
+  const { owner } = await setUpOwner(it.app)
+  const claims = { ...ANN, email: 'owner@example.com' }
+  expect((await signInWith(new Visitor(it.app), it.provider, claims)).status).toBe(409)
+  expect(await signedInAs(owner)).toBe('owner@example.com')
 })
 
 test('two-factor sign-in still asks for a code', async () => {

@@ -172,8 +172,9 @@ async function signInNew(
   if (email && person) {
     const identity = { issuer, subject, email, personId: person.id }
     // The address alone signs nobody in, unless the operator trusts the provider with it.
-    if (!settings.trustsEmail || !isVerified) return existingPage(context, identity, person, next)
-    const connected = await deps.data.identities.connect({ ...identity, now })
+    const isTrusted = settings.trustsEmail && isVerified && person.isOwner === 0
+    if (!isTrusted) return existingPage(context, identity, person, next)
+    const connected = await deps.data.identities.connect({ ...identity, now, byAddress: true })
     if (typeof connected !== 'object') return refused(context, 'oidc.taken', { next })
     logIdentity(context, person)
     return signInAs(context, { id: connected.id, personId: person.id }, next)
