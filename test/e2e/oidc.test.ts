@@ -164,6 +164,21 @@ test('the service starts without the provider, and signs in when it is there', a
   expect((await signInWith(visitor, provider, ANN)).location).toBe('/app/links')
 })
 
+test('a provider that does not answer is given up after five seconds, and bounds the waiting', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  provider.isSilent = true
+  const statuses = await Promise.all(
+    Array.from({ length: 25 }, async () => (await new Visitor(app).get(START)).status),
+  )
+  const count = (status: number) => statuses.filter((one) => one === status).length
+  expect([count(502), count(503)]).toEqual([20, 5])
+  expect(provider.requests).toHaveLength(1)
+  expect((await app.call('GET', '/api/status')).status).toBe(200)
+  provider.isSilent = false
+  expect((await signInWith(new Visitor(app), provider, ANN)).location).toBe('/app/links')
+})
+
 test('the provider rotates its keys', async () => {
   await using it = await withProvider(OPEN)
   await makeUser(it.app, it.provider)

@@ -37,6 +37,8 @@ export class Provider implements AsyncDisposable {
   /** Changes the next ID tokens. */
   spoil: (claims: JWTPayload) => JWTPayload = (claims) => claims
   isUnsigned = false
+  /** It takes requests and does not answer. */
+  isSilent = false
   /** Requests by path. */
   readonly requests: string[] = []
 
@@ -102,6 +104,7 @@ export class Provider implements AsyncDisposable {
   async #answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
     this.requests.push(pathname)
+    if (this.isSilent) await new Promise(() => {})
     if (pathname === '/.well-known/openid-configuration') return Response.json(this.#metadata())
     if (pathname === '/token') return await this.#token(request)
     if (pathname === '/userinfo') return Response.json({ sub: this.#subject, ...this.info })

@@ -51,7 +51,7 @@ const LIST: readonly OneHost[] = [
       'link-rules': ['the limit of a paused link'],
       maintenance: ['the stored images go on'],
       methods: ['HEAD on any GET path'],
-      oidc: ['are counted as sign-ups'],
+      oidc: ['are counted as sign-ups', 'bounds the waiting'],
       redirect: ['GET /{code} is 404 for a code'],
       'redirect-threads': ['the threads share the limits'],
       'security-headers': ['a client at its limit'],
