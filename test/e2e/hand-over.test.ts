@@ -121,7 +121,7 @@ test('hits follow the link, and the former account keeps what it has counted', a
   await eventually('the hits are counted', async () => (await allTime(pro)) === '3 all time')
   await moveCodes(pro, [code], to)
   for (let n = 0; n < 2; n++) await follow(app, `/${code}`)
-  const sum = '5 all time, of which 3 came with imported or moved links and have no dates'
+  const sum = '5 all time, of which 3 are from elsewhere, without dates'
   await eventually('further hits are counted', async () => (await allTime(enterprise)) === sum)
   expect(await allTime(pro)).toBe('3 all time')
   const { text } = await enterprise.get(`/app/links/${code}`)

@@ -338,9 +338,7 @@ test('charts say how many hits were imported and have no dates', async () => {
   expect(await outcomes(app, [line], '', key)).toEqual(['created'])
   await follow(app, 'PRINTED26')
   for (const path of ['/app/links/PRINTED26', '/app/analytics']) {
-    expect((await owner.get(path)).text).toContain(
-      '1,204 came with imported or moved links and have no dates',
-    )
+    expect((await owner.get(path)).text).toContain('1,204 are from elsewhere, without dates')
   }
 })
 

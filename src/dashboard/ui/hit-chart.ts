@@ -64,7 +64,7 @@ export interface HitChart {
   previous: readonly number[] | undefined
   /** Hits of the account or the link of all time. */
   total: number
-  /** The part of them that was imported, and has no dates. */
+  /** The part of them that came from elsewhere, and has no dates. */
   imported: number
   now: number
   /** Hits per minute of the last half hour; undefined while they cannot be read. */
@@ -215,9 +215,7 @@ function summary(chart: HitChart): Html {
       ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
       ${hadHits && html` <span class="before-key">Line</span>: ${periodBefore(chart)}.`}
       ${parts.count(Math.max(total, sum))} all time${
-        imported > 0 &&
-        html`, of which ${parts.count(imported)} came with imported or moved links and have no
-          dates`
+        imported > 0 && html`, of which ${parts.count(imported)} are from elsewhere, without dates`
       }.</p>`
 }
 
