@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { inTransaction } from '../../src/db/open.ts'
 import { bucketAdder } from '../../src/hits/series.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -10,7 +11,7 @@ import { sharedApp } from '../support/shared.ts'
 /** Stores hits of a link as earlier flushes would have. `hits`: UTC times and counts. */
 function addHits(app: TestApp, code: string, hits: Readonly<Record<string, number>>): void {
   app.administer(({ db }) => {
-    db.transaction(() => {
+    inTransaction(db, () => {
       const link = db
         .query<{ id: number; account: number }, [string]>(
           'SELECT id, account_id AS account FROM links WHERE code = ?',
@@ -30,7 +31,7 @@ function addHits(app: TestApp, code: string, hits: Readonly<Record<string, numbe
         sum,
       )
       db.query('INSERT INTO account_hits (account_id, count) VALUES (?, ?)').run(link.account, sum)
-    })()
+    })
   })
 }
 
