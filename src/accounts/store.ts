@@ -106,13 +106,19 @@ export class AccountReads {
   readonly #orm
   readonly #byKeyHash
   readonly #byEmail
+  readonly #byId
+  readonly #personById
   readonly #accountsOf
 
   constructor(db: Database) {
     this.#orm = drizzle({ client: db })
     const hasEmail = sql`lower(${people.email}) = lower(${sql.placeholder('email')})`
     this.#byEmail = this.#orm.select(PERSON).from(people).where(hasEmail).prepare()
-    // Prepared, because every page of the dashboard runs it.
+    // Every page of the dashboard runs the next three.
+    const hasId = (column: typeof accounts.id | typeof people.id) =>
+      eq(column, sql.placeholder('id'))
+    this.#byId = this.#orm.select(ACCOUNT).from(accounts).where(hasId(accounts.id)).prepare()
+    this.#personById = this.#orm.select(PERSON).from(people).where(hasId(people.id)).prepare()
     this.#accountsOf = this.#orm
       .select({ id: accounts.id, name: accounts.name, role: memberships.role })
       .from(memberships)
@@ -140,7 +146,7 @@ export class AccountReads {
   }
 
   findPerson(id: PersonId): PersonRow | undefined {
-    return this.#orm.select(PERSON).from(people).where(eq(people.id, id)).get()
+    return this.#personById.get({ id })
   }
 
   /** The first members first. */
@@ -162,7 +168,7 @@ export class AccountReads {
   }
 
   findById(id: AccountId): AccountRow | undefined {
-    return this.#orm.select(ACCOUNT).from(accounts).where(eq(accounts.id, id)).get()
+    return this.#byId.get({ id })
   }
 
   /** The accounts with this name, in any letter case, or the one with this number. */
