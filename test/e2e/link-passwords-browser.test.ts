@@ -128,9 +128,15 @@ test('the password is set, changed and removed on the page of the link', async (
   await using opened = await openAs(browser(), { app, visitor })
   const { page, problems } = opened
   await page.goto(`${app.url}/app/links/${LOCKED}/settings`)
+  // A message of the form before may still be shown.
+  const press = (button: string) =>
+    Promise.all([
+      page.waitForResponse((response) => response.request().method() === 'POST'),
+      page.click(`#password button[${button}]`),
+    ])
   const set = async (password: string) => {
     await page.fill('#field-link_password', password)
-    await page.click('#password button[type=submit]')
+    await press('type=submit')
   }
   await set('12345')
   await page.waitForSelector('#field-link_password-error')
@@ -144,7 +150,7 @@ test('the password is set, changed and removed on the page of the link', async (
   await page.waitForSelector('#password .done')
   expect((await send(app, WORD)).status).toBe(403)
   expect((await send(app, 'another one')).status).toBe(303)
-  await page.click('#password button[name=remove]')
+  await press('name=remove')
   await page.waitForSelector('#password .done')
   expect((await app.call('GET', `/${LOCKED}`)).status).toBe(302)
   expect(problems.filter((text) => !/status of 422/.test(text))).toEqual([])
