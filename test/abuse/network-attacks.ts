@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { mainThreadSecondsOf } from '../../bench/lib/process-stats.ts'
+import { median } from '../../bench/lib/rounds.ts'
 import { Conversation } from '../support/conversation.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
 import { freshIpv4, ipv6Networks } from './addresses.ts'
 import { type Attack, Attacked, p99, structure, timing } from './attacked.ts'
+import { timeSignIns } from './passwords.ts'
 
 /** Attacks from many addresses. */
 
@@ -119,6 +121,7 @@ export const signIns: Attack = {
     const { attacker, victim } = attacked
     const known = await attacked.signIn(victim, '203.0.113.9')
     const times = isShort ? 2 : 8
+    const alone = await timeSignIns(attacked, (count) => count >= (isShort ? 3 : 30))
     const connections = 140
     const form = await formOf(attacked, '/app/sign-in')
     let isDone = false
@@ -165,6 +168,7 @@ export const signIns: Attack = {
     return [
       structure(`sign-ins from other networks that were refused, of ${times}`, refusedAnew, 0),
       structure(`sign-ins of a known browser that were refused, of ${times}`, refusedKnown, 0),
+      timing('a sign-in before the attack, the median', median(alone.times), 500, 'ms'),
     ]
   },
 }

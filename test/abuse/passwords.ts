@@ -88,7 +88,10 @@ async function flood(
 }
 
 /** Milliseconds, ascending, of sign-ins of the victim until `isDone`. */
-async function signIns({ service, victim }: Attacked, isDone: (count: number) => boolean) {
+export async function timeSignIns(
+  { service, victim }: Attacked,
+  isDone: (count: number) => boolean,
+) {
   const times: number[] = []
   let refused = 0
   while (!isDone(times.length)) {
@@ -119,7 +122,7 @@ export const passwords: Attack = {
     const body = new URLSearchParams({ password: WORD })
     const entered = await service.fetch(`/${links[0]?.code}`, { method: 'POST', body })
     const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? ''
-    const before = await signIns(attacked, (count) => count >= (isShort ? 3 : 30))
+    const before = await timeSignIns(attacked, (count) => count >= (isShort ? 3 : 30))
     let sent = { statuses: {} as Record<number, number>, ms: 0 }
     let during = before
     let shutOut = 0
@@ -137,7 +140,7 @@ export const passwords: Attack = {
       }
       const [flooded, meanwhile] = await Promise.all([
         flooding,
-        signIns(attacked, (count) => isOver && count > 0),
+        timeSignIns(attacked, (count) => isOver && count > 0),
         inside(),
       ])
       sent = flooded
