@@ -190,6 +190,28 @@ test('keys move between rows, copy, select, search and open; a pasted URL is sho
   expect(problems).toEqual([])
 })
 
+test('with a link selected by keyboard, the next Tab leads to the actions, and Shift+Tab back', async () => {
+  await using opened = await openList(['SPRING26', 'SUMMER26', 'AUTUMN26'])
+  const { page, problems } = opened
+  const { keyboard } = page
+  const isInActions = () => page.evaluate("!!document.activeElement.closest('.batch')")
+  await keyboard.press('j')
+  await keyboard.press('Tab')
+  // Nothing is selected yet: Tab moves within the row.
+  expect(await focusedRow(page)).toBe('hop.test/AUTUMN26')
+  await keyboard.press('j')
+  await keyboard.press('x')
+  await page.getByText('1 selected').waitFor()
+  await keyboard.press('Tab')
+  expect(await isInActions()).toBe(true)
+  await keyboard.press('Shift+Tab')
+  expect(await focusedRow(page)).toBe('hop.test/SUMMER26')
+  await keyboard.press('k')
+  await keyboard.press('Tab')
+  expect(await focusedRow(page)).toBe('hop.test/AUTUMN26')
+  expect(problems).toEqual([])
+})
+
 test('while a path is typed the form says beside it whether it is free, also after a refusal', async () => {
   await using opened = await openList(['SPRING26'])
   const { page, problems } = opened

@@ -80,8 +80,24 @@
     event.preventDefault()
   }
 
+  /** The row from which Tab led to the actions. */
+  let rowBefore
+  /** Tab in a selected row leads to the actions on selected links, Shift+Tab from there back. */
+  const moveToActions = (event) => {
+    const first = document.querySelector('.batch :is(input, button)')
+    const isBack = event.shiftKey && event.target === first && rowBefore?.isConnected
+    const row = event.shiftKey ? undefined : currentRow()
+    const isPicked = row?.querySelector('.pick input')?.checked
+    if (!first || !(isBack || isPicked)) return
+    event.preventDefault()
+    if (isBack) return linkOf(rowBefore)?.focus()
+    rowBefore = row
+    first.focus()
+  }
+
   document.addEventListener('keydown', (event) => {
     if (!byId('field-q') || document.querySelector('dialog[open]')) return
+    if (event.key === 'Tab') moveToActions(event)
     if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return
     moveInRow(event)
     const shortcut = Object.hasOwn(SHORTCUTS, event.key) && SHORTCUTS[event.key]
