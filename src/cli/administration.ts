@@ -222,7 +222,7 @@ async function openLog(db: Database, { dataDir, clusterUrl }: Config): Promise<O
     ...folder,
     log: new PostgresLog(folder),
     compares: false,
-    prepare: (call) => ({ call, answer: (outcome) => outcome }),
+    prepare: (call) => ({ call, toResult: (outcome) => outcome }),
     // This process has no caches.
     onApplied: ({ seq }) => order.confirm(seq),
     onState() {},

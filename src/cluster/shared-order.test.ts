@@ -41,7 +41,7 @@ const openOrder = (db: Database, log: PostgresLog, onState: (event: StateEvent) 
     host: 'own',
     log,
     compares: false,
-    prepare: (call) => ({ call, answer: (outcome) => outcome }),
+    prepare: (call) => ({ call, toResult: (outcome) => outcome }),
     onApplied: () => {},
     onState,
   })

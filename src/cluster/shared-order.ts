@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { CATCH_UP, commitTogether, type Order } from '../db/writer.ts'
-import type { PreparedCall } from '../hits/shared-store.ts'
+import type { PreparedCall } from '../hits/cluster-store.ts'
 import { retry, withTimeout } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, LOST_TAIL, NOT_CURRENT, OTHER_CLUSTER } from './apply.ts'
@@ -165,7 +165,7 @@ export class SharedOrder implements Order {
     const prepared = calls.map(this.#options.prepare)
     const logged = prepared.flatMap(({ call }) => call ?? [])
     const outcomes = logged.length > 0 ? await this.#append(logged) : []
-    return prepared.map(({ call, answer }) => answer((call && outcomes.shift()) ?? NO_ANSWER))
+    return prepared.map(({ call, toResult }) => toResult((call && outcomes.shift()) ?? NO_ANSWER))
   }
 
   async #append(calls: readonly LoggedCall[]): Promise<Outcome[]> {

@@ -1,7 +1,7 @@
 import { localWrite, subject, write } from '../db/subject.ts'
+import { clusterHitAdder } from './cluster-store.ts'
 import { recentHits } from './recent.ts'
 import { seriesScans, seriesWrites } from './series.ts'
-import { sharedHitAdder } from './shared-store.ts'
 import { hitReads, journalCounter } from './store.ts'
 
 /** Counts of hits: of links, of accounts and over time. */
@@ -14,10 +14,10 @@ export const hits = subject({
     /** See `journalCounter`. In a cluster, `hitCalls` replaces it by `add`. */
     count: write({ since: 1, prepare: journalCounter }),
 
-    /** See `sharedHitAdder`. */
+    /** See `clusterHitAdder`. */
     add: write({
       since: 1,
-      prepare: sharedHitAdder,
+      prepare: clusterHitAdder,
       effect: (effects) => effects.hitsAdded(),
     }),
 

@@ -6,17 +6,17 @@ export interface SourceFile {
   path?: string
   /** Databases are opened only if they are the operator's own: SQLite runs what is in them. */
   isTrusted?: boolean
-  /** Pages in all files of the import. */
+  /** The pages of an API's list that all files of the import contain. */
   pages?: Pages
 }
 
-/** Whether all pages of an API are in the files, where a page says so. */
+/** Pages of an API's list, each of which names how many there are. All must be imported. */
 export class Pages {
   isComplete = true
   readonly #found = new Set<number>()
   #wanted = 0
 
-  /** Whether the value tells about pages. */
+  /** Notes a page by its number and the number of all. False if the value has none. */
   note({ pagesCount, currentPage }: Readonly<Record<string, unknown>>): boolean {
     if (typeof pagesCount !== 'number' || typeof currentPage !== 'number') return false
     this.#found.add(currentPage)

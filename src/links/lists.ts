@@ -230,7 +230,7 @@ class ListReader {
 const canMatch = ({ search = '', inProperties = false }: LinkFilter): boolean =>
   search === '' || isSearchable(search, inProperties)
 
-/** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
+/** A link was changed or deleted: see the triggers on `links` in drizzle/, and `noteChange`. */
 interface LinkChange {
   seq: number
   accountId: AccountId
@@ -286,7 +286,7 @@ export class LinkPages {
     )
   }
 
-  /** The first links of an account by their hits. Throws like `find`. */
+  /** The first links of an account by their hits. Throws as `findPage`. */
   rank(query: RankQuery): Promise<Ranked[]> {
     return this.#inOrder(query.accountId, { background: true }, (options) =>
       this.#links.rankingSlice(query, options),

@@ -10,7 +10,7 @@ import { INDEXED_BYTES, indexText, PROPERTY_TEXT } from './search.ts'
  * `search_progress.indexed_to`.
  */
 
-/** Row id of account ?1 and link ?2 in the index: see `search_text` in drizzle/. */
+/** Row id of account ?1 and link ?2 in the index. */
 const ROWID = '(?1 << 32 | ?2)'
 
 /** Rows of one step. Random text of `STEP_CHARACTERS_MAX` takes about 5 ms. */

@@ -22,7 +22,7 @@ interface AddHits {
  * Counts hits of any host. False, and nothing is counted, unless they follow those counted of this
  * journal.
  */
-export function sharedHitAdder(db: Database, { id: ownHost }: WriterHost) {
+export function clusterHitAdder(db: Database, { id: ownHost }: WriterHost) {
   const addCounts = countAdder(db, recentHits(db))
   const setOwnPosition = positionSetter(db)
   const setPosition = db.prepare<null, [string, string, number]>(
@@ -43,23 +43,23 @@ export interface PreparedCall {
   /** Undefined if nothing is to be done. */
   call: Call | undefined
   /** Converts the result for the caller. */
-  answer: (outcome: Outcome) => Outcome
+  toResult: (outcome: Outcome) => Outcome
 }
 
 /** The form of calls in the log: a flush of hits contains what it counts. */
 export function hitCalls(db: Database, journal: Pick<JournalFile, 'read' | 'id'>, host: string) {
   return (call: Call): PreparedCall => {
-    if (call.name !== 'hits.count') return { call, answer: (outcome) => outcome }
+    if (call.name !== 'hits.count') return { call, toResult: (outcome) => outcome }
     const { end, now } = call.args as { end: number; now: number }
     const from = findJournalPosition(db)?.position ?? end
-    if (end <= from) return { call: undefined, answer: () => ({ value: 0 }) }
+    if (end <= from) return { call: undefined, toResult: () => ({ value: 0 }) }
     const linkIds = journal.read(from, end)
     const pairs = countsOf(linkIds)
     const counts = new Uint8Array(pairs.buffer, pairs.byteOffset, pairs.byteLength)
     const args: AddHits = { host, journalId: journal.id, from, end, now, counts }
     return {
       call: { name: 'hits.add', args },
-      answer: (outcome) => {
+      toResult: (outcome) => {
         if ('error' in outcome) return outcome
         if (!outcome.value) return { error: 'the hits are counted already' }
         // Hits that are missing in the file.

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { openDataFolder } from '../data-folder.ts'
-import { countedOf, hitCalls, sharedHitAdder } from './shared-store.ts'
+import { clusterHitAdder, countedOf, hitCalls } from './cluster-store.ts'
 import { adoptJournal, findJournalPosition, hitReads } from './store.ts'
 
 const OWN = { host: 'a', journalId: 'journal-a' }
@@ -15,7 +15,7 @@ function setUp(path: string) {
      VALUES (1, 'CODE01', 1, x'00', 0)`,
   )
   adoptJournal(db, OWN.journalId)
-  const addHits = sharedHitAdder(db, { id: OWN.host })
+  const addHits = clusterHitAdder(db, { id: OWN.host })
   const add = (of: typeof OWN, from: number, end: number) => {
     const counts = new Uint8Array(new Uint32Array([1, end - from]).buffer)
     return addHits({ ...of, from, end, now: 0, counts })
@@ -47,9 +47,9 @@ test('a flush reads from the committed position, and says what is missing in the
   const prepare = hitCalls(db, journal, OWN.host)
   const flush = (end: number) => prepare({ name: 'hits.count', args: { end, now: 0 } })
   expect(flush(3).call).toBeUndefined()
-  const { call, answer } = flush(6)
+  const { call, toResult } = flush(6)
   expect(call).toMatchObject({ name: 'hits.add', args: { from: 3, end: 6 } })
-  expect(answer({ value: true })).toEqual({ value: 1 })
-  expect(answer({ value: false })).toEqual({ error: 'the hits are counted already' })
+  expect(toResult({ value: true })).toEqual({ value: 1 })
+  expect(toResult({ value: false })).toEqual({ error: 'the hits are counted already' })
   db.close()
 })
