@@ -1,9 +1,10 @@
 import { Elysia, type InternalRoute } from 'elysia'
+import { decodePath } from './addresses/names.ts'
+import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
-import { certificateRoutes, domainRoutes } from './domains/routes.ts'
 import { AppError } from './errors.ts'
 import { PRIMARY_ID } from './hot/destination-cache.ts'
 import { compressed } from './http/compression.ts'
@@ -14,7 +15,6 @@ import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from '
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
 import { importRoutes } from './import/routes.ts'
-import { decodePath } from './links/aliases.ts'
 import {
   linkListRoutes,
   linkLookupRoutes,

@@ -30,7 +30,7 @@ const COLUMNS_MAX = 100
 const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts limits maintenance
-  http domains blocklist hits visits links import analytics moderation qr data cluster redirect
+  http addresses blocklist hits visits links import analytics moderation qr data cluster redirect
   status dashboard openapi client backup data-folder threads service app cli main
 `.match(/\S+/g) ?? []
 

@@ -1,4 +1,4 @@
-import type { DomainMap } from '../domains/map.ts'
+import type { DomainMap } from '../addresses/map.ts'
 import { canonicalHost, covers, hostOf, type PackedHosts } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
 import type { StoredHosts } from './stored-hosts.ts'

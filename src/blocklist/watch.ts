@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { DomainMap } from '../domains/map.ts'
+import type { DomainMap } from '../addresses/map.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, SECOND, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'

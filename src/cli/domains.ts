@@ -1,11 +1,11 @@
 import { type Command, Option } from '@commander-js/extra-typings'
-import type { Domain, DomainUses } from '../domains/domains.ts'
+import type { Domain, DomainUses } from '../addresses/domains.ts'
 import {
   addDomain as add,
   type DomainInput,
   removeDomain as remove,
   setDomain as set,
-} from '../domains/operations.ts'
+} from '../addresses/operations.ts'
 import { findAccount } from './accounts.ts'
 import { type Administration, printing } from './administration.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'

@@ -111,7 +111,7 @@ export const links = sqliteTable(
   ],
 )
 
-/** Domains of short links beside that of `BASE_URL`, which is the primary one: see `domains/`. */
+/** Domains of short links beside that of `BASE_URL`, which is the primary one: see `addresses/`. */
 export const domains = sqliteTable(
   'domains',
   {
@@ -149,7 +149,7 @@ export const linkTags = sqliteTable(
 
 /**
  * Further paths of links, in exact case: those that another service has printed, or that the owner
- * has added. See `links/aliases.ts`. WITHOUT ROWID.
+ * has added. See `addresses/names.ts`. WITHOUT ROWID.
  */
 export const aliases = sqliteTable(
   'aliases',

@@ -1,7 +1,7 @@
 import type { AccountId } from '../accounts/store.ts'
+import { type AliasReads, aliasLists, type StoredAlias } from '../addresses/names.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
-import { type AliasReads, aliasLists, type StoredAlias } from '../links/aliases.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { PublicUrls } from '../links/link.ts'
 import type { DetailedLink } from '../links/properties.ts'

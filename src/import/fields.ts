@@ -1,5 +1,5 @@
+import { decodePath } from '../addresses/names.ts'
 import { isoTime, parseIsoTime } from '../lib/clock.ts'
-import { decodePath } from '../links/aliases.ts'
 import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
 import { type KeptPassword, keptPassword } from './kept-password.ts'
 import { HITS_MAX } from './line.ts'

@@ -1,6 +1,6 @@
+import { findPathProblem, nameOf } from '../addresses/names.ts'
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
-import { findPathProblem, nameOf } from '../links/aliases.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, KNOWN, type OpenSource, openSource } from './formats.ts'

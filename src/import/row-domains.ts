@@ -1,4 +1,4 @@
-import { canonicalHost } from '../domains/host.ts'
+import { canonicalHost } from '../addresses/address.ts'
 import { LISTED_DOMAINS_MAX, SeveralDomains } from './source.ts'
 
 export interface DomainOptions {

@@ -1,16 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Quota } from '../config.ts'
-import { scan, subject, write } from '../db/subject.ts'
-import { idOfDomain } from '../domains/use.ts'
-import { type Code, toCode } from '../lib/code.ts'
 import {
   type AliasName,
   aliasRows,
   bytesOfAliases,
   closedCodes,
   parseName,
-} from '../links/aliases.ts'
+} from '../addresses/names.ts'
+import { idOfDomain } from '../addresses/use.ts'
+import type { Quota } from '../config.ts'
+import { scan, subject, write } from '../db/subject.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import { type Author, type LinkSecrets, unpackSecrets } from '../links/link.ts'
 import { propertySetter } from '../links/property-store.ts'
 import { bytesOfProperties, type LinkProperties } from '../links/property-table.ts'

@@ -2,6 +2,7 @@ import type { PasswordHashing } from '../accounts/passwords.ts'
 import type { Plan, PlanLimits } from '../accounts/plans.ts'
 import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
+import { type AliasRules, patchAliases } from '../addresses/names.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import {
   LARGE_BODY_MAX,
@@ -17,7 +18,6 @@ import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
-import { type AliasRules, patchAliases } from './aliases.ts'
 import { type DestinationPolicy, refusalOfDestinations } from './destination-policy.ts'
 import {
   type CreatedLink,

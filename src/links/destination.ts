@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
+import type { Alias, AliasReads, AliasScope } from '../addresses/names.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import {
@@ -10,7 +11,6 @@ import {
 } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
-import type { Alias, AliasReads, AliasScope } from './aliases.ts'
 import {
   type CompiledDestination,
   compileDestinations,

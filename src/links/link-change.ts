@@ -1,5 +1,5 @@
-import { canonicalHost } from '../domains/host.ts'
-import { type AliasName, type AliasPatch, nameOf } from './aliases.ts'
+import { canonicalHost } from '../addresses/address.ts'
+import { type AliasName, type AliasPatch, nameOf } from '../addresses/names.ts'
 import type { PublicUrls } from './link.ts'
 import type { PropertiesChange } from './property-table.ts'
 import type { LinkFields } from './schema.ts'

@@ -1,13 +1,19 @@
 import type { Account, AccountId } from '../accounts/store.ts'
+import { canonicalHost } from '../addresses/address.ts'
+import type { RequestDomain } from '../addresses/map.ts'
+import {
+  ADDRESS_COLUMNS,
+  type AliasName,
+  type AliasScope,
+  nameOf,
+  parseName,
+} from '../addresses/names.ts'
 import type { Quota } from '../config.ts'
-import { canonicalHost } from '../domains/host.ts'
-import type { RequestDomain } from '../domains/map.ts'
 import type { AppError } from '../errors.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
-import { ADDRESS_COLUMNS, type AliasName, type AliasScope, nameOf, parseName } from './aliases.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the

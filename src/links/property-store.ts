@@ -1,9 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import {
+  type AliasChange,
+  type AliasPatch,
+  type AliasRefusal,
+  aliasPatcher,
+} from '../addresses/names.ts'
+import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
-import { domainUses } from '../domains/use.ts'
 import type { Code } from '../lib/code.ts'
-import { type AliasChange, type AliasPatch, type AliasRefusal, aliasPatcher } from './aliases.ts'
 import type { Author, Link } from './link.ts'
 import {
   bytesOfProperties,

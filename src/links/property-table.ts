@@ -1,4 +1,4 @@
-import { hostOfDomain, idOfDomain } from '../domains/use.ts'
+import { hostOfDomain, idOfDomain } from '../addresses/use.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { RuledDestination } from './destination-rules.ts'
 import type { ParsedUrl } from './link.ts'

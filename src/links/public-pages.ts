@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { ADDRESS_COLUMNS } from '../addresses/names.ts'
 import { subject, write } from '../db/subject.ts'
-import { ADDRESS_COLUMNS } from './aliases.ts'
 import type { Author, Link } from './link.ts'
 import { accountCounts } from './quota.ts'
 

@@ -1,10 +1,10 @@
 import type { AccountId } from '../accounts/store.ts'
-import type { RequestDomain } from '../domains/map.ts'
+import type { RequestDomain } from '../addresses/map.ts'
+import { type AliasName, type AliasReads, decodePath, nameOf } from '../addresses/names.ts'
+import { peelings, withoutInvisible } from '../addresses/pasted.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { type AliasName, type AliasReads, decodePath, nameOf } from './aliases.ts'
 import type { Link, PublicUrls } from './link.ts'
-import { peelings, withoutInvisible } from './pasted.ts'
 
 /**
  * Finds the link that a person means: by its code, an alias or a short URL, with or without scheme,

@@ -1,10 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Quota } from '../config.ts'
-import { perConnection } from '../db/subject.ts'
-import { type DomainRef, domainUses } from '../domains/use.ts'
-import { type Code, newCode, toCode } from '../lib/code.ts'
-import { visitRemover } from '../visits/store.ts'
 import {
   type AliasChange,
   type AliasName,
@@ -13,7 +8,12 @@ import {
   aliasRows,
   closedCodes,
   parseName,
-} from './aliases.ts'
+} from '../addresses/names.ts'
+import { type DomainRef, domainUses } from '../addresses/use.ts'
+import type { Quota } from '../config.ts'
+import { perConnection } from '../db/subject.ts'
+import { type Code, newCode, toCode } from '../lib/code.ts'
+import { visitRemover } from '../visits/store.ts'
 import { handOverWrite } from './hand-over.ts'
 import {
   type Author,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { withoutInvisible } from '../addresses/pasted.ts'
 import { REFUSALS } from '../errors.ts'
 import { locationOf, type ParsedUrl, URL_KEY_BYTES } from './link.ts'
-import { withoutInvisible } from './pasted.ts'
 
 export const URL_MAX_LENGTH = 8192
 

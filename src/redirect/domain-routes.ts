@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { DomainMap } from '../domains/map.ts'
+import type { DomainMap } from '../addresses/map.ts'
 import { clientOf, markShortLink, newRequestId, REQUEST_ID } from '../http/context.ts'
 import { describeBudget, type GuardDeps, rateLimited } from '../http/guard.ts'
 import { type Answer, toResponse } from './responses.ts'

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/store.ts'
-import type { DomainMap, RequestDomain } from '../domains/map.ts'
+import type { DomainMap, RequestDomain } from '../addresses/map.ts'
 import type { Client } from '../hot/client-address.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'

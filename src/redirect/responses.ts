@@ -1,4 +1,4 @@
-import type { RequestDomain } from '../domains/map.ts'
+import type { RequestDomain } from '../addresses/map.ts'
 import { REFUSALS } from '../errors.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { newRequestId, type RequestHeaders } from '../http/context.ts'

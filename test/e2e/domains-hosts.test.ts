@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { removeDomain, setDomain } from '../../src/domains/operations.ts'
+import { removeDomain, setDomain } from '../../src/addresses/operations.ts'
 import type { TestApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
 import {

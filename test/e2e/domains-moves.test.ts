@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { addDomain } from '../../src/domains/operations.ts'
+import { addDomain } from '../../src/addresses/operations.ts'
 import { resolveLink } from '../../src/links/resolve.ts'
 import { testApp } from '../support/app.ts'
 import { decodeQr } from '../support/decode-qr.ts'

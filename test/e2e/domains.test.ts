@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { removeDomain, setDomain } from '../../src/domains/operations.ts'
+import { removeDomain, setDomain } from '../../src/addresses/operations.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import {
   add,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { addDomain } from '../../src/domains/operations.ts'
+import { addDomain } from '../../src/addresses/operations.ts'
 import { testApp } from '../support/app.ts'
 import { OWNER, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'

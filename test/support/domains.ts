@@ -1,4 +1,4 @@
-import { addDomain, type DomainInput } from '../../src/domains/operations.ts'
+import { addDomain, type DomainInput } from '../../src/addresses/operations.ts'
 import { type Answer, type CallOptions, type TestApp, testApp } from './app.ts'
 
 /** `go` answers its own links, `old` all. */

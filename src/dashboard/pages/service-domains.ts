@@ -1,5 +1,5 @@
-import { DOMAINS_MAX, type Domain, type DomainUses } from '../../domains/domains.ts'
-import { addDomain, type DomainInput, removeDomain, setDomain } from '../../domains/operations.ts'
+import { DOMAINS_MAX, type Domain, type DomainUses } from '../../addresses/domains.ts'
+import { addDomain, type DomainInput, removeDomain, setDomain } from '../../addresses/operations.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withScheme } from '../../links/url.ts'

@@ -1,5 +1,5 @@
+import { decodePath } from '../../addresses/names.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import { decodePath } from '../../links/aliases.ts'
 import type { CountedLink, PublicUrls } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'

@@ -1,6 +1,6 @@
+import { displayedDomain } from '../../addresses/names.ts'
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import { displayedDomain } from '../../links/aliases.ts'
 import type { PublicUrls } from '../../links/link.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import { sparkline } from './chart.ts'

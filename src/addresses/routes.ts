@@ -4,8 +4,8 @@ import type { DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
+import { canonicalHost } from './address.ts'
 import type { domains } from './domains.ts'
-import { canonicalHost } from './host.ts'
 import type { DomainMap, RequestDomain } from './map.ts'
 
 interface DomainRouteDeps extends GuardDeps {

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
+import { canonicalHost, fromLatin1 } from './address.ts'
 import { DomainReads } from './domains.ts'
-import { canonicalHost, fromLatin1 } from './host.ts'
 
 /** A domain as redirects need it. */
 export interface RequestDomain {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { withScheme } from '../links/url.ts'
 import { findUrl, withoutInvisible } from './pasted.ts'
-import { withScheme } from './url.ts'
 
 const URL = 'https://example.com/a'
 

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { subject } from '../db/subject.ts'
-import { domainUses, hostOfDomain } from '../domains/use.ts'
 import { AppError } from '../errors.ts'
 import { type Code, toCode } from '../lib/code.ts'
+import { domainUses, hostOfDomain } from './use.ts'
 
 /**
  * Aliases: further paths of a link that cannot be codes, because of their length or signs or

@@ -2,8 +2,8 @@ import type { AccountId } from '../accounts/store.ts'
 import type { DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
+import { canonicalHost, findHostProblem } from './address.ts'
 import { DOMAINS_MAX, type Domain, type DomainFields, type domains } from './domains.ts'
-import { canonicalHost, findHostProblem } from './host.ts'
 
 /** Changes of the domains with their validation, for the command line and the dashboard. */
 

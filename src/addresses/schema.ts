@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { BAD_DOMAIN, canonicalHost } from '../domains/host.ts'
-import { ALIASES_MAX, canonicalPath, findPathProblem, nameOf, parseName } from './aliases.ts'
+import { BAD_DOMAIN, canonicalHost } from './address.ts'
+import { ALIASES_MAX, canonicalPath, findPathProblem, nameOf, parseName } from './names.ts'
 
 /** Aliases in requests. */
 
