@@ -1,12 +1,11 @@
 import { Elysia, type InternalRoute } from 'elysia'
-import { decodePath } from './addresses/names.ts'
+import { decodePath } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
-import { PRIMARY_ID } from './hot/destination-cache.ts'
 import { compressed } from './http/compression.ts'
 import { crossOriginReads } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
@@ -126,9 +125,8 @@ function routes(service: Service, follow: ControlFollower) {
       errorResponses({
         ...service,
         answerUnmatched: (unmatched): Response | Promise<Response> =>
-          mayBeShortLink(service, follow, unmatched)
-            ? answerShortLink(follow, unmatched)
-            : refuseUnmatched(service, http, unmatched),
+          answerIfShortLink(service, follow, unmatched) ??
+          refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
           isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
       }),
@@ -176,9 +174,8 @@ function answerer(
       errorResponses({
         ...service,
         answerUnmatched: (unmatched) =>
-          mayFollow(follow, unmatched)
-            ? answerShortLink(follow, unmatched)
-            : refuseUnknownPath(service, unmatched, { duringMaintenance: true }),
+          answerShortLink(follow, unmatched) ??
+          refuseUnknownPath(service, unmatched, { duringMaintenance: true }),
       }),
     )
     .use(domainSite(service, follow.answer))
@@ -186,7 +183,7 @@ function answerer(
     if (domains.isEmpty) return http.fetch(request)
     const domain = domains.ofHost(request.headers.get('host') ?? '')
     if (domain === undefined) return severalHosts()
-    return (domain.id === PRIMARY_ID ? http : links).fetch(request)
+    return (domain.isPrimary ? http : links).fetch(request)
   }
 }
 
@@ -226,32 +223,31 @@ function redirectFollower(service: Service) {
   })
 }
 
-/**
- * Whether a request without a route may be one for a short link: for a path of several segments,
- * or with the form of a link with a password.
- */
-function mayBeShortLink(
+/** `answerShortLink`, for a path that no route of the service reserves. */
+const answerIfShortLink = (
   { aliasRules }: Service,
   follow: ControlFollower,
   unmatched: UnmatchedRequest,
-): boolean {
-  return !aliasRules.isReserved(unmatched.path.slice(1)) && mayFollow(follow, unmatched)
-}
+): Promise<Response> | undefined =>
+  aliasRules.isReserved(unmatched.path.slice(1)) ? undefined : answerShortLink(follow, unmatched)
 
-/** A form is sent only to a link with a password. */
-const mayFollow = (follow: ControlFollower, { request, path }: UnmatchedRequest): boolean =>
-  /^(GET|HEAD)$/.test(request.method) ||
-  (request.method === 'POST' && follow.isProtected(textOf(path), request))
-
-/** The decoded path, without its first slash. */
-const textOf = (path: string): string => decodePath(path.slice(1)) ?? path.slice(1)
-
-/** A path that is no alias is answered and charged like an unknown code. */
-async function answerShortLink(
+/**
+ * The answer to a request without a route that may be one for a short link: for a path of several
+ * segments, or with the form of a link with a password. A path that is no alias is answered and
+ * charged like an unknown code.
+ */
+function answerShortLink(
   follow: ControlFollower,
   { request, path }: UnmatchedRequest,
-): Promise<Response> {
-  return toResponse(await follow.answer(textOf(path), request))
+): Promise<Response> | undefined {
+  const text = decodePath(path.slice(1)) ?? path.slice(1)
+  const { method } = request
+  const answer = /^(GET|HEAD)$/.test(method)
+    ? follow.answer(text, request)
+    : method === 'POST'
+      ? follow.answerForm(text, request)
+      : undefined
+  return answer?.then(toResponse)
 }
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */

@@ -1,4 +1,92 @@
-/** Hosts of short links, as they are stored and compared. */
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
+
+/** Addresses of short links, as they are stored and compared: a domain, and a path on it. */
+
+export interface Address {
+  /** `PRIMARY_ID`, or the id of a row of `domains`. */
+  domainId: number
+  /** In the form of `canonicalPath`, decoded and without its first slash. */
+  path: string
+}
+
+/** The id of no domain: of a host that a request names and the service does not have. */
+export const NO_DOMAIN = -1
+
+export const isOnPrimary = ({ domainId }: Pick<Address, 'domainId'>): boolean =>
+  domainId === PRIMARY_ID
+
+export const isSameAddress = (one: Address, other: Address): boolean =>
+  one.path === other.path && one.domainId === other.domainId
+
+/** Whether the list has the address. */
+export const hasAddress = (list: readonly Address[], address: Address): boolean =>
+  list.some((one) => isSameAddress(one, address))
+
+/** Equal for equal addresses. */
+export const addressKey = ({ domainId, path }: Address): string => `${domainId}/${path}`
+
+/** Reads a text of `addressKey`. */
+export function addressOfKey(key: string): Address {
+  const slash = key.indexOf('/')
+  return { domainId: Number(key.slice(0, slash)), path: key.slice(slash + 1) }
+}
+
+/** Tables have null for the primary domain: an index has the links of all others. */
+export const readDomainId = (cell: number | null): number => cell ?? PRIMARY_ID
+export const domainCell = (domainId: number): number | null =>
+  domainId === PRIMARY_ID ? null : domainId
+
+/** SQL: the domain of a row, where the column has null for the primary one. */
+export const domainIdOf = (column: string): string => `coalesce(${column}, ${PRIMARY_ID})`
+
+/** An address as a request or a file names it. */
+export interface NamedAddress {
+  /** Null for the primary domain. */
+  host: string | null
+  path: string
+}
+
+/** The path, or `//go.example/menu` for a domain that is not the primary one. */
+export const addressText = ({ host, path }: NamedAddress): string =>
+  host === null ? path : `//${host}/${path}`
+
+/** Reads a text of `addressText`. No path begins with a slash. */
+export function parseAddress(text: string): NamedAddress {
+  const [, host = null, path = text] = /^\/\/([^/]+)\/(.*)$/s.exec(text) ?? []
+  return { host, path }
+}
+
+export const PATH_BYTES_MAX = 255
+/** Composition makes one character of at most four units. The time of `normalize` is quadratic. */
+const DECOMPOSED_MAX = 4 * PATH_BYTES_MAX
+
+/**
+ * A path as aliases are stored and found: in Unicode's form NFC. Keyboards and file systems write
+ * `ü` as one character or as two, which look alike. A text too long for an alias stays as it is.
+ */
+export const canonicalPath = (path: string): string =>
+  path.length > DECOMPOSED_MAX ? path : path.normalize('NFC')
+
+/** Why a canonical path, without its first slash, cannot be an alias; undefined if it can. */
+export function findPathProblem(path: string): string | undefined {
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) return `must have at most ${PATH_BYTES_MAX} bytes`
+  if (!path.isWellFormed() || /[\p{Cc}\p{Zl}\p{Zp}\\?#]/u.test(path)) {
+    return 'must not contain control characters, \\, ? or #'
+  }
+  if (path.split('/').some((segment) => /^\.{0,2}$/.test(segment))) {
+    return 'must not be empty, or have a segment that is empty, . or ..'
+  }
+  return undefined
+}
+
+/** Decodes a path of a URL once. Undefined if it is malformed. */
+export function decodePath(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+}
 
 /** One text for an unknown domain and for one that the account may not use. */
 export const BAD_DOMAIN = 'Invalid domain: must be one of GET /api/domains'

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { scan, subject, write } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
+import { domainCell } from './address.ts'
 import { domainUses, MAY_USE } from './use.ts'
 
 /**
@@ -45,8 +46,8 @@ export class DomainReads {
   readonly #usable
   readonly #uses
   readonly #conflicts
-  /** The host of new links; null for the primary domain. */
-  readonly defaultOf: (accountId: AccountId) => string | null
+  /** The domain of new links. */
+  readonly defaultOf: (accountId: AccountId) => number
 
   constructor(db: Database) {
     this.#all = db.prepare<Domain, []>(`SELECT ${COLUMNS} FROM domains ORDER BY host`)
@@ -62,8 +63,7 @@ export class DomainReads {
          SELECT 1 FROM aliases AS other WHERE other.domain_id = 0 AND (other.path = own.path
            OR (other.path = lower(own.path) AND other.any_case = 1))) ORDER BY path LIMIT 20`,
     )
-    const { defaultOf } = domainUses(db)
-    this.defaultOf = (accountId) => defaultOf(accountId)?.host ?? null
+    this.defaultOf = domainUses(db).defaultOf
   }
 
   list(): Domain[] {
@@ -135,10 +135,12 @@ export const domains = subject({
       prepare(db) {
         const update = db.prepare<null, (string | number | null)[]>(
           `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
-           WHERE host = ?`,
+           WHERE id = ?`,
         )
-        return ({ host, accountId, access, codes, rootUrl, notFoundUrl }: DomainFields): boolean =>
-          update.run(accountId, access, codes, rootUrl, notFoundUrl, host).changes > 0
+        return (domain: Omit<Domain, 'host' | 'createdAt'>): boolean => {
+          const { id, accountId, access, codes, rootUrl, notFoundUrl } = domain
+          return update.run(accountId, access, codes, rootUrl, notFoundUrl, id).changes > 0
+        }
       },
       effect: (effects) => effects.rulesChanged(),
     }),
@@ -152,14 +154,11 @@ export const domains = subject({
           'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
         )
         const remove = db.prepare<null, [number]>('DELETE FROM domains WHERE id = ?')
-        return ({ host }: { host: string }): DomainUses | 'removed' | undefined => {
-          const domain = reads.findByHost(host)
-          if (!domain) return undefined
-          const uses = reads.usesOf(domain.id)
+        return ({ id }: Pick<Domain, 'id'>): DomainUses | 'removed' | undefined => {
+          const uses = reads.usesOf(id)
           if (uses.links + uses.aliases > 0) return uses
-          clear.run(domain.id)
-          remove.run(domain.id)
-          return 'removed'
+          clear.run(id)
+          return remove.run(id).changes > 0 ? 'removed' : undefined
         }
       },
       effect: (effects) => effects.rulesChanged(),
@@ -179,18 +178,18 @@ export const domains = subject({
       },
     }),
 
-    /** False if the account may not use the domain. Null: the primary one. */
+    /** False if the account may not use the domain. */
     setDefault: write({
       since: 1,
       prepare(db) {
         const { mayUse } = domainUses(db)
-        const set = db.prepare<null, [AccountId, string | null]>(
-          `UPDATE accounts SET domain_id = (SELECT id FROM domains WHERE host = ?2) WHERE id = ?1`,
+        const set = db.prepare<null, [AccountId, number | null]>(
+          'UPDATE accounts SET domain_id = ?2 WHERE id = ?1',
         )
-        return (command: { accountId: AccountId; host: string | null }): boolean => {
-          const { accountId, host } = command
-          if (host !== null && !mayUse(accountId, host)) return false
-          set.run(accountId, host)
+        return (command: { accountId: AccountId; domainId: number }): boolean => {
+          const { accountId, domainId } = command
+          if (!mayUse(accountId, domainId)) return false
+          set.run(accountId, domainCell(domainId))
           return true
         }
       },
@@ -199,7 +198,6 @@ export const domains = subject({
 })
 
 function moverOfLinks(db: Database) {
-  const reads = new DomainReads(db)
   const clear = db.prepare<null, [number]>(
     'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
   )
@@ -211,9 +209,7 @@ function moverOfLinks(db: Database) {
     `UPDATE OR IGNORE aliases SET domain_id = 0 WHERE domain_id = ?1 AND path IN (
        SELECT path FROM aliases WHERE domain_id = ?1 ORDER BY path LIMIT ?2) RETURNING path`,
   )
-  return ({ host, most }: { host: string; most: number }): MovedLinks => {
-    const id = reads.findByHost(host)?.id
-    if (id === undefined) return { codes: [], paths: [] }
+  return ({ id, most }: { id: number; most: number }): MovedLinks => {
     clear.run(id)
     return {
       codes: links.all(id, most).map(({ code }) => code),

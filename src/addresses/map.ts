@@ -2,12 +2,12 @@ import type { Database } from 'bun:sqlite'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { canonicalHost, fromLatin1 } from './address.ts'
-import { DomainReads } from './domains.ts'
+import { type Domain, DomainReads } from './domains.ts'
 
 /** A domain as redirects need it. */
 export interface RequestDomain {
-  /** 0 for the primary domain. */
   id: number
+  isPrimary: boolean
   host: string
   codes: 'own' | 'all'
   rootUrl: string | undefined
@@ -34,6 +34,7 @@ export class DomainMap {
   readonly #reads: DomainReads
   #version: number | undefined
   #byHost: ReadonlyMap<string, RequestDomain> = new Map()
+  #hosts: ReadonlyMap<number, string> = new Map()
   #bySpelling = new Map<string, RequestDomain>()
 
   /** `versions`: tell when the domains may have changed. */
@@ -46,7 +47,8 @@ export class DomainMap {
     this.#reads = new DomainReads(db)
     const { hostname } = new URL(baseUrl)
     const host = canonicalHost(hostname) ?? hostname
-    this.primary = { id: PRIMARY_ID, host, codes: 'all', rootUrl, notFoundUrl }
+    const about = { host, codes: 'all', rootUrl, notFoundUrl } as const
+    this.primary = { id: PRIMARY_ID, isPrimary: true, ...about }
   }
 
   /** No domains are configured. */
@@ -84,10 +86,30 @@ export class DomainMap {
     return this.isEmpty ? undefined : this.#byHost.get(host)
   }
 
+  /**
+   * The host of a domain of links; undefined for the primary one, which has a port too. A domain
+   * that is not known was added just now, perhaps by another host of a cluster.
+   */
+  hostOf(id: number): string | undefined {
+    if (id === PRIMARY_ID) return undefined
+    const isCurrent = this.#versions.all === this.#version
+    if (!isCurrent || !this.#hosts.has(id)) this.#update(this.#versions.all)
+    return this.#hosts.get(id)
+  }
+
+  /** The domain with an id; undefined if there is none. */
+  findById(id: number): RequestDomain | undefined {
+    if (id === PRIMARY_ID) return this.primary
+    const host = this.hostOf(id)
+    return host === undefined ? undefined : this.findByHost(host)
+  }
+
   /** If the database fails, the domains of before stay. */
   #update(version: number): void {
     try {
-      this.#byHost = this.#read()
+      const all = this.#reads.list()
+      this.#hosts = new Map(all.map(({ id, host }) => [id, host]))
+      this.#byHost = this.#mapOf(all)
       this.#bySpelling = new Map()
       this.#version = version
     } catch {
@@ -95,8 +117,8 @@ export class DomainMap {
     }
   }
 
-  #read(): Map<string, RequestDomain> {
-    const all = this.#reads.list().filter(({ host }) => host !== this.primary.host)
+  #mapOf(stored: readonly Domain[]): Map<string, RequestDomain> {
+    const all = stored.filter(({ host }) => host !== this.primary.host)
     const hosts = new Set([this.primary.host, ...all.map(({ host }) => host)])
     // A page of the service itself may have become one by a new domain or another BASE_URL.
     const outside = (url: string | null | undefined) =>
@@ -104,7 +126,8 @@ export class DomainMap {
     return new Map(
       all.map(({ id, host, codes, rootUrl, notFoundUrl }) => {
         const lost = outside(notFoundUrl ?? this.primary.notFoundUrl)
-        return [host, { id, host, codes, rootUrl: outside(rootUrl), notFoundUrl: lost }]
+        const pages = { rootUrl: outside(rootUrl), notFoundUrl: lost }
+        return [host, { id, isPrimary: false, host, codes, ...pages }]
       }),
     )
   }

@@ -1,89 +1,44 @@
-import type { Database } from 'bun:sqlite'
+import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { domainUses, hostOfDomain } from './use.ts'
+import {
+  type Address,
+  addressKey,
+  addressOfKey,
+  canonicalPath,
+  domainIdOf,
+  hasAddress,
+  isOnPrimary,
+  PATH_BYTES_MAX,
+} from './address.ts'
+import { domainUses } from './use.ts'
 
 /**
- * Aliases: further paths of a link that cannot be codes, because of their length or signs or
- * because another path differs in letter case only. An alias resolves to a code and nothing else,
- * after no link was found with its path as the code.
+ * The names of a link: its code, and aliases. These are further paths that cannot be codes, because
+ * of their length or signs or because another path differs in letter case only. An alias resolves
+ * to a code and nothing else, after no link was found with its path as the code.
  */
 
 /** Maximum number of aliases of one link. */
 export const ALIASES_MAX = 20
-const PATH_BYTES_MAX = 255
-/** Composition makes one character of at most four units. The time of `normalize` is quadratic. */
-const DECOMPOSED_MAX = 4 * PATH_BYTES_MAX
 
-/**
- * A path as aliases are stored and found: in Unicode's form NFC. Keyboards and file systems write
- * `ü` as one character or as two, which look alike. A text too long for an alias stays as it is.
- */
-export const canonicalPath = (path: string): string =>
-  path.length > DECOMPOSED_MAX ? path : path.normalize('NFC')
-
-/** Why a canonical path, without its first slash, cannot be an alias; undefined if it can. */
-export function findPathProblem(path: string): string | undefined {
-  if (Buffer.byteLength(path) > PATH_BYTES_MAX) return `must have at most ${PATH_BYTES_MAX} bytes`
-  if (!path.isWellFormed() || /[\p{Cc}\p{Zl}\p{Zp}\\?#]/u.test(path)) {
-    return 'must not contain control characters, \\, ? or #'
-  }
-  if (path.split('/').some((segment) => /^\.{0,2}$/.test(segment))) {
-    return 'must not be empty, or have a segment that is empty, . or ..'
-  }
-  return undefined
+/** What the short URL of a link depends on. */
+export interface Addressed {
+  code: Code
+  domainId: number
 }
 
-/**
- * An alias as requests, commands and exports name it: its path, or `//go.example/menu` on a domain
- * that is not the primary one. No path begins with a slash.
- */
-export type AliasName = string
-
-export interface AliasParts {
-  /** The host; null for the primary domain. */
-  domain: string | null
-  path: string
+export interface DisplayedLink extends Addressed {
+  /** The alias that people see in place of the code: see `ADDRESS_COLUMNS`. */
+  alias: Address | null
 }
 
-export const nameOf = ({ domain, path }: AliasParts): AliasName =>
-  domain === null ? path : `//${domain}/${path}`
-
-export function parseName(name: AliasName): AliasParts {
-  const [, domain = null, path = name] = /^\/\/([^/]+)\/(.*)$/s.exec(name) ?? []
-  return { domain, path }
-}
-
-/** The host of the address that people see; null for the primary domain. */
-export const displayedDomain = (link: { domain: string | null; alias: AliasName | null }) =>
-  link.alias === null ? link.domain : parseName(link.alias).domain
-
-/** Paths on the primary domain, and those on each other one by its host. */
-export function aliasLists(aliases: readonly Pick<StoredAlias, 'name'>[]) {
-  const lists: { aliases: string[]; domain_aliases: Record<string, string[]> } = {
-    aliases: [],
-    domain_aliases: {},
-  }
-  for (const { name } of aliases) {
-    const { domain, path } = parseName(name)
-    if (domain === null) lists.aliases.push(path)
-    else lists.domain_aliases[domain] = [...(lists.domain_aliases[domain] ?? []), path]
-  }
-  return lists
-}
-
-const isOnPrimary = (name: AliasName): boolean => !name.startsWith('//')
-
-/** Decodes a path of a URL once. Undefined if it is malformed. */
-export function decodePath(path: string): string | undefined {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return undefined
-  }
-}
+/** The domain of the address that people see. */
+export const displayedDomain = ({ domainId, alias }: Omit<DisplayedLink, 'code'>): number =>
+  alias === null ? domainId : alias.domainId
 
 /** First segment in small letters: people do not see that `/App` is not a page of the service. */
 const firstSegment = (path: string): string => (path.split('/', 2)[1] ?? '').toLowerCase()
@@ -132,11 +87,11 @@ export class AliasRules {
    * Throws `alias_not_allowed`, `path_taken` or, for a domain that is not the primary one,
    * `invalid_value` if the account cannot add one of the aliases.
    */
-  requireAllowed(accountId: AccountId, names: readonly AliasName[]): void {
-    if (names.length > 0 && !this.mayAdd(accountId)) throw new AppError('alias_not_allowed')
-    const reserved = names.map(parseName).find(({ path }) => this.isReserved(path))
+  requireAllowed(accountId: AccountId, aliases: readonly Address[]): void {
+    if (aliases.length > 0 && !this.mayAdd(accountId)) throw new AppError('alias_not_allowed')
+    const reserved = aliases.find(({ path }) => this.isReserved(path))
     if (reserved === undefined) return
-    if (reserved.domain === null) throw new AppError('path_taken', reserved.path)
+    if (isOnPrimary(reserved)) throw new AppError('path_taken', reserved.path)
     throw new AppError('invalid_value', `Invalid domain_aliases: ${reserved.path} is reserved`)
   }
 
@@ -151,30 +106,47 @@ export interface Alias {
   code: Code
 }
 
-export interface StoredAlias {
-  name: AliasName
+export interface StoredAlias extends Address {
   /** 1: found in any case. */
   anyCase: number
   /** 1: chosen as the address that people see. */
   displayed: number
 }
 
-/** SQL: the name of an alias. */
-const NAME = `coalesce('//' || ${hostOfDomain('aliases.domain_id')} || '/', '') || path`
-
 /**
  * The aliases of a link begin with the one that people see: the chosen one, else the newest on the
  * domain of the link.
  */
 const DISPLAYED = `FROM aliases WHERE link_id = links.id
-  AND (displayed = 1 OR aliases.domain_id = coalesce(links.domain_id, 0))
+  AND (displayed = 1 OR aliases.domain_id = ${domainIdOf('links.domain_id')})
   ORDER BY displayed DESC, position DESC, path LIMIT 1`
 
-/** SQL: the host of `links`, and the name of the alias that people see; null if there is none. */
-export const ADDRESS_COLUMNS = `${hostOfDomain('links.domain_id')} AS domain,
-  (SELECT ${NAME} ${DISPLAYED}) AS alias`
+/** SQL: selects a `DisplayedLink` of `links` beside its code, with `prepareAddressed`. */
+export const ADDRESS_COLUMNS = `${domainIdOf('links.domain_id')} AS domainId,
+  (SELECT domain_id || '/' || path ${DISPLAYED}) AS alias`
 
-/** Where an alias is looked up: the id of a domain, 0 for the primary one. */
+/** Prepares a statement whose rows have `ADDRESS_COLUMNS`. */
+export function prepareAddressed<
+  Row extends Pick<DisplayedLink, 'alias'>,
+  Params extends SQLQueryBindings[],
+>(db: Database, sql: string) {
+  type Stored = Omit<Row, 'alias'> & { alias: Address | string | null }
+  const statement = db.prepare<Stored, SQLQueryBindings[]>(sql)
+  const read = (row: Stored): Row => {
+    // In place: most links have no alias.
+    if (typeof row.alias === 'string') row.alias = addressOfKey(row.alias)
+    return row as unknown as Row
+  }
+  return {
+    get(...params: Params): Row | undefined {
+      const row = statement.get(...params)
+      return row === null ? undefined : read(row)
+    },
+    all: (...params: Params): Row[] => statement.all(...params).map(read),
+  }
+}
+
+/** The domain on which an alias is looked up. */
 export interface AliasScope {
   id: number
   /** `all`: the aliases of the primary domain come after its own. */
@@ -193,19 +165,21 @@ export class AliasReads {
       `${select} AND path = ?2 UNION ALL ${select} AND path = ?3 AND any_case = 1 LIMIT 1`,
     )
     this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
-      `SELECT link_id AS linkId, ${NAME} AS name, any_case AS anyCase, displayed FROM aliases
-       WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY domain_id > 0, name`,
+      `SELECT link_id AS linkId, domain_id AS domainId, path, any_case AS anyCase, displayed
+       FROM aliases LEFT JOIN domains ON domains.id = domain_id
+       WHERE link_id IN (SELECT value FROM json_each(?))
+       ORDER BY domain_id > 0, host || '/', path`,
     )
   }
 
   /** `text`: a decoded path. The exact one comes before one in any case. */
-  findByPath(text: string, { id, codes }: AliasScope = PRIMARY_SCOPE): Alias | undefined {
+  findByPath(text: string, { id, codes }: AliasScope = PRIMARY): Alias | undefined {
     const path = canonicalPath(text)
     if (path === '' || path.length > PATH_BYTES_MAX) return undefined
     const small = path.toLowerCase()
     const own = this.#byPath.get(id, path, small)
-    if (own || id === PRIMARY_SCOPE.id || codes === 'own') return own ?? undefined
-    return this.#byPath.get(PRIMARY_SCOPE.id, path, small) ?? undefined
+    if (own || id === PRIMARY.id || codes === 'own') return own ?? undefined
+    return this.#byPath.get(PRIMARY.id, path, small) ?? undefined
   }
 
   /** The aliases of links, by their ids. */
@@ -214,16 +188,12 @@ export class AliasReads {
   }
 
   /** The aliases of a link in alphabetical order, those of the primary domain first. */
-  ofLink(linkId: number): AliasName[] {
-    return this.rowsOf(linkId).map(({ name }) => name)
-  }
-
-  rowsOf(linkId: number): StoredAlias[] {
+  ofLink(linkId: number): StoredAlias[] {
     return this.ofLinks([linkId]).get(linkId) ?? []
   }
 }
 
-const PRIMARY_SCOPE: AliasScope = { id: 0, codes: 'all' }
+const PRIMARY: AliasScope = { id: PRIMARY_ID, codes: 'all' }
 
 /** Aliases of links. The writes of `links` change them. */
 export const aliases = subject({ reads: (db): AliasReads => new AliasReads(db) })
@@ -233,11 +203,11 @@ export const aliases = subject({ reads: (db): AliasReads => new AliasReads(db) }
  * others. `display`: the one that people see, or null for the newest. What is absent stays.
  */
 export interface AliasPatch {
-  set?: readonly AliasName[] | undefined
-  setOnDomains?: readonly AliasName[] | undefined
-  add?: readonly AliasName[] | undefined
-  remove?: readonly AliasName[] | undefined
-  display?: AliasName | null | undefined
+  set?: readonly Address[] | undefined
+  setOnDomains?: readonly Address[] | undefined
+  add?: readonly Address[] | undefined
+  remove?: readonly Address[] | undefined
+  display?: Address | null | undefined
 }
 
 export interface AliasChange {
@@ -251,12 +221,12 @@ export interface AliasChange {
 export type AliasRefusal = { taken: string } | 'too_many_aliases' | 'not_an_alias' | 'bad_domain'
 
 /** The aliases that a patch adds to those of a link, and all that the link has afterwards. */
-export function patchAliases(before: readonly AliasName[], patch: AliasPatch) {
+export function patchAliases(before: readonly Address[], patch: AliasPatch) {
   const { set = before.filter(isOnPrimary), add = [], remove = [] } = patch
-  const { setOnDomains = before.filter((name) => !isOnPrimary(name)) } = patch
-  const all = new Set([...set, ...setOnDomains, ...add])
-  const after = [...all].filter((name) => !remove.includes(name))
-  return { after, added: after.filter((name) => !before.includes(name)) }
+  const { setOnDomains = before.filter((one) => !isOnPrimary(one)) } = patch
+  const all = new Map([...set, ...setOnDomains, ...add].map((one) => [addressKey(one), one]))
+  const after = [...all.values()].filter((one) => !hasAddress(remove, one))
+  return { after, added: after.filter((one) => !hasAddress(before, one)) }
 }
 
 /** Changes the aliases of a link. Those that stay keep their letter case rule. */
@@ -270,46 +240,39 @@ export function aliasPatcher(db: Database) {
       patch: AliasPatch,
     ): PlannedAliases | AliasRefusal {
       const before = rows.ofLink(linkId)
-      const { after, added } = patchAliases(
-        before.map(({ name }) => name),
-        patch,
-      )
-      const parts = added.map(parseName)
-      if (parts.some(({ domain }) => domain !== null && !domains.mayUse(accountId, domain))) {
-        return 'bad_domain'
-      }
-      const taken = parts.find(rows.isTaken)
+      const { after, added } = patchAliases(before, patch)
+      if (added.some(({ domainId }) => !domains.mayUse(accountId, domainId))) return 'bad_domain'
+      const taken = added.find(rows.isTaken)
       if (taken !== undefined) return { taken: taken.path }
       if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
       const { display } = patch
-      if (typeof display === 'string' && !after.includes(display)) return 'not_an_alias'
-      const removed = before.filter(({ name }) => !after.includes(name))
-      const gone = removed.map(({ name }) => name)
-      const isAnyCase = removed.some(({ anyCase }) => anyCase === 1)
+      if (display && !hasAddress(after, display)) return 'not_an_alias'
+      const gone = before.filter((one) => !hasAddress(after, one))
+      const isAnyCase = gone.some(({ anyCase }) => anyCase === 1)
       const bytes = bytesOfAliases(added) - bytesOfAliases(gone)
       return { linkId, added, gone, isAnyCase, display, bytes }
     },
 
     apply({ linkId, added, gone, isAnyCase, display }: PlannedAliases): AliasChange {
-      for (const name of gone) rows.remove(parseName(name))
-      for (const name of added) rows.add(linkId, parseName(name))
+      for (const address of gone) rows.remove(address)
+      for (const address of added) rows.add(linkId, address)
       if (display !== undefined) rows.display(linkId, display)
-      return { changed: [...gone, ...added].map((name) => parseName(name).path), isAnyCase }
+      return { changed: [...gone, ...added].map(({ path }) => path), isAnyCase }
     },
   }
 }
 
 interface PlannedAliases extends Pick<AliasChange, 'isAnyCase'>, Pick<AliasPatch, 'display'> {
   linkId: number
-  added: readonly AliasName[]
-  gone: readonly AliasName[]
+  added: readonly Address[]
+  gone: readonly Address[]
   /** What the change adds to the bytes that the account stores. */
   bytes: number
 }
 
 /** UTF-8 bytes of the paths, which count towards the account's quota. */
-export const bytesOfAliases = (names: readonly AliasName[]): number =>
-  names.reduce((sum, name) => sum + Buffer.byteLength(parseName(name).path), 0)
+export const bytesOfAliases = (aliases: readonly Address[]): number =>
+  aliases.reduce((sum, { path }) => sum + Buffer.byteLength(path), 0)
 
 /** Whether nobody can claim the code: it is disabled, or an alias has its form. */
 export function closedCodes(db: Database): (code: Code) => boolean {
@@ -320,14 +283,18 @@ export function closedCodes(db: Database): (code: Code) => boolean {
   return (code) => closed.get(code) !== null
 }
 
+/** Whether a link has the code, or nobody can claim it. */
+export function codesInUse(db: Database): (code: Code) => boolean {
+  const byCode = db.prepare<object, [Code]>('SELECT 1 FROM links WHERE code = ?')
+  const isClosed = closedCodes(db)
+  return (code) => byCode.get(code) !== null || isClosed(code)
+}
+
 /** The rows of `aliases`, for other writes of links too. */
 export function aliasRows(db: Database) {
   const ofLink = db.prepare<Omit<StoredAlias, 'displayed'>, [number]>(
-    `SELECT ${NAME} AS name, any_case AS anyCase FROM aliases WHERE link_id = ?`,
+    `SELECT domain_id AS domainId, path, any_case AS anyCase FROM aliases WHERE link_id = ?`,
   )
-  const idOf = db.prepare<{ id: number }, [string]>('SELECT id FROM domains WHERE host = ?')
-  const domainId = (domain: string | null): number =>
-    domain === null ? 0 : (idOf.get(domain)?.id ?? -1)
   const insert = db.prepare<null, [string, number, string | null, number, number]>(
     `INSERT INTO aliases (path, link_id, folded, any_case, domain_id, position)
      VALUES (?1, ?2, ?3, ?4, ?5,
@@ -348,18 +315,17 @@ export function aliasRows(db: Database) {
   return {
     ofLink: (linkId: number) => ofLink.all(linkId),
     /** An alias of the domain or a code has the path already; a code is found before an alias. */
-    isTaken: ({ domain, path }: AliasParts): boolean =>
-      taken.get(path, path.toLowerCase(), toCode(path) ?? null, domainId(domain)) !== null,
+    isTaken: ({ domainId, path }: Address): boolean =>
+      taken.get(path, path.toLowerCase(), toCode(path) ?? null, domainId) !== null,
     /** `anyCase`: the path is in small letters. The domain exists. */
-    add(linkId: number, { domain, path }: AliasParts, anyCase = false): void {
-      insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0, domainId(domain))
+    add(linkId: number, { domainId, path }: Address, anyCase = false): void {
+      insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0, domainId)
     },
     /** Chooses the alias that people see; null: the newest. */
-    display(linkId: number, name: AliasName | null): void {
-      const parts = name === null ? null : parseName(name)
-      display.run(linkId, parts?.path ?? null, domainId(parts?.domain ?? null))
+    display(linkId: number, chosen: Address | null): void {
+      display.run(linkId, chosen?.path ?? null, chosen?.domainId ?? PRIMARY_ID)
     },
-    remove: ({ domain, path }: AliasParts): void => void remove.run(domainId(domain), path),
+    remove: ({ domainId, path }: Address): void => void remove.run(domainId, path),
     removeAllOf: (linkId: number): void => void removeAll.run(linkId),
   }
 }

@@ -42,7 +42,7 @@ export async function addDomain(deps: DomainDeps, input: DomainInput): Promise<D
 export async function setDomain(deps: DomainDeps, input: DomainInput): Promise<DomainFields> {
   const before = requireDomain(deps, input.host)
   const fields = fieldsOf(deps, { ...input, host: before.host }, before)
-  if (!(await deps.data.domains.set(fields))) throw unknown(before.host)
+  if (!(await deps.data.domains.set({ ...fields, id: before.id }))) throw unknown(before.host)
   return fields
 }
 
@@ -65,11 +65,11 @@ export async function removeDomain(
     if (conflicts !== '') throw refused(`${primary} has aliases of ${host} already: ${conflicts}`)
     // A part that is not full is the last one, so that new links cannot keep this from ending.
     for (let isMore = true; isMore; ) {
-      const { codes, paths } = await data.domains.moveSome({ host, most: MOVED_AT_ONCE })
+      const { codes, paths } = await data.domains.moveSome({ id, most: MOVED_AT_ONCE })
       isMore = Math.max(codes.length, paths.length) === MOVED_AT_ONCE
     }
   }
-  const result = await data.domains.remove({ host })
+  const result = await data.domains.remove({ id })
   if (result === undefined) throw unknown(host)
   if (result === 'removed') return host
   const { links, aliases } = result

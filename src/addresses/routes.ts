@@ -30,7 +30,7 @@ const DomainView = z
 const DomainsView = z.object({ items: z.array(DomainView) }).meta({ id: 'Domains' })
 
 const viewOf = (
-  { host, rootUrl, notFoundUrl, codes }: Omit<RequestDomain, 'id'> | NullPages,
+  { host, rootUrl, notFoundUrl, codes }: Omit<RequestDomain, 'id' | 'isPrimary'> | NullPages,
   isDefault: boolean,
 ): z.infer<typeof DomainView> => ({
   domain: host,
@@ -54,8 +54,8 @@ export const domainRoutes = (deps: DomainRouteDeps) =>
       const others = data.domains.listFor(account.id)
       return {
         items: [
-          viewOf(domains.primary, standard === null),
-          ...others.map((one) => viewOf(one, one.host === standard)),
+          viewOf(domains.primary, domains.primary.id === standard),
+          ...others.map((one) => viewOf(one, one.id === standard)),
         ],
       }
     },

@@ -1,8 +1,22 @@
 import { z } from 'zod'
-import { BAD_DOMAIN, canonicalHost } from './address.ts'
-import { ALIASES_MAX, canonicalPath, findPathProblem, nameOf, parseName } from './names.ts'
+import {
+  BAD_DOMAIN,
+  canonicalHost,
+  canonicalPath,
+  findPathProblem,
+  type NamedAddress,
+  parseAddress,
+} from './address.ts'
+import { ALIASES_MAX, type StoredAlias } from './names.ts'
+import type { PublicUrls } from './urls.ts'
 
-/** Aliases in requests. */
+/** Addresses in requests and responses. */
+
+/** The host of a domain; its output is canonical. */
+export const DomainHost = z
+  .string(BAD_DOMAIN)
+  .overwrite((text) => canonicalHost(text) ?? '')
+  .min(1, BAD_DOMAIN)
 
 export const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
 
@@ -27,11 +41,18 @@ export const DomainAliases = z
   })
   .meta({ example: { 'go.example': ['menu'] } })
 
-/** A name as people may write it, in the form of `nameOf`. */
-const canonicalName = (name: string): string => {
-  const { domain, path } = parseName(name)
-  const host = domain === null ? null : (canonicalHost(domain) ?? domain)
-  return nameOf({ domain: host, path: canonicalPath(path) })
+/** The addresses in lists of paths by their hosts. */
+export const namedAddresses = (
+  lists: Readonly<Record<string, readonly string[]>>,
+): NamedAddress[] =>
+  Object.entries(lists).flatMap(([host, paths]) =>
+    paths.map((path) => ({ host: canonicalHost(host) ?? host, path })),
+  )
+
+/** Reads an address as people may write it. */
+function canonicalAddress(text: string): NamedAddress {
+  const { host, path } = parseAddress(text)
+  return { host: host && (canonicalHost(host) ?? host), path: canonicalPath(path) }
 }
 
 export const BAD_DISPLAY_ALIAS = 'Invalid display_alias: must be one of the aliases of the link'
@@ -50,15 +71,32 @@ export const aliasFields = {
     .nullish()
     .transform((paths) => (paths === null ? [] : paths)),
   domain_aliases: DomainAliases.nullish()
-    .transform((lists) => (lists === null ? {} : lists))
+    .transform((lists) => (lists === undefined ? undefined : namedAddresses(lists ?? {})))
     .meta({ description: 'The same on the other domains: a list for each host.' }),
   display_alias: z
     .string(BAD_DISPLAY_ALIAS)
-    .overwrite(canonicalName)
     .meta({
       description:
         'The alias that people see; on another domain as `//go.example/menu`. Null: the newest ' +
         'on the domain of the link.',
     })
-    .nullish(),
+    .nullish()
+    .transform((text) => (typeof text === 'string' ? canonicalAddress(text) : text)),
+}
+
+/** Paths on the primary domain, and those on each other one by its host. */
+export function aliasLists(
+  { namedHost }: Pick<PublicUrls, 'namedHost'>,
+  aliases: readonly StoredAlias[],
+) {
+  const lists: { aliases: string[]; domain_aliases: Record<string, string[]> } = {
+    aliases: [],
+    domain_aliases: {},
+  }
+  for (const { domainId, path } of aliases) {
+    const host = namedHost(domainId)
+    if (host === null) lists.aliases.push(path)
+    else lists.domain_aliases[host] = [...(lists.domain_aliases[host] ?? []), path]
+  }
+  return lists
 }

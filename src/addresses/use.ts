@@ -2,37 +2,29 @@ import type { Database } from 'bun:sqlite'
 import { isOwnersAccount } from '../accounts/owners.ts'
 import type { AccountId } from '../accounts/store.ts'
 import { perConnection } from '../db/subject.ts'
-
-/** SQL: the host of the domain whose id is in a column; null for the primary domain. */
-export const hostOfDomain = (column: string): string =>
-  `(SELECT host FROM domains WHERE domains.id = ${column})`
-
-/** SQL: the id of the domain with a host; null for a host that is null or unknown. */
-export const idOfDomain = (host: string): string =>
-  `(SELECT id FROM domains WHERE domains.host = ${host})`
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
+import { isOnPrimary, readDomainId } from './address.ts'
 
 /** SQL: the account with the id `?1` may use the domain. */
 export const MAY_USE = `(access = 'all' OR (access = 'account' AND account_id = ?1)
   OR (access = 'owners' AND ${isOwnersAccount('?1')} = 1))`
 
-export interface DomainRef {
-  id: number
-  host: string
-}
-
 /** Which domains an account may use for its links and aliases. */
 export const domainUses = perConnection((db: Database) => {
-  const usable = db.prepare<DomainRef, [AccountId, string]>(
-    `SELECT id, host FROM domains WHERE host = ?2 AND ${MAY_USE}`,
+  const usable = db.prepare<object, [AccountId, number]>(
+    `SELECT 1 FROM domains WHERE id = ?2 AND ${MAY_USE}`,
   )
-  const standard = db.prepare<DomainRef, [AccountId]>(
-    `SELECT id, host FROM domains
+  const standard = db.prepare<{ id: number }, [AccountId]>(
+    `SELECT id FROM domains
      WHERE id = (SELECT domain_id FROM accounts WHERE id = ?1) AND ${MAY_USE}`,
   )
+  const known = db.prepare<object, [number]>('SELECT 1 FROM domains WHERE id = ?')
   return {
-    findUsable: (accountId: AccountId, host: string) => usable.get(accountId, host),
-    mayUse: (accountId: AccountId, host: string): boolean => usable.get(accountId, host) !== null,
-    /** The domain of new links; null for the primary one. */
-    defaultOf: (accountId: AccountId): DomainRef | null => standard.get(accountId),
+    /** The domain, or the primary one if that was removed. */
+    existing: (domainId: number): number => (known.get(domainId) === null ? PRIMARY_ID : domainId),
+    mayUse: (accountId: AccountId, domainId: number): boolean =>
+      isOnPrimary({ domainId }) || usable.get(accountId, domainId) !== null,
+    /** The domain of new links. */
+    defaultOf: (accountId: AccountId): number => readDomainId(standard.get(accountId)?.id ?? null),
   }
 })

@@ -1,11 +1,12 @@
 import { Elysia } from 'elysia'
+import type { ResolveDeps } from '../addresses/resolve.ts'
 import type { HitOwner, HitSeries } from '../hits/series.ts'
 import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { DAY } from '../lib/clock.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
-import type { ResolveDeps } from '../links/resolve.ts'
+import type { Link } from '../links/link.ts'
 import { requireOwnedLink } from '../links/update.ts'
 import { hitsOverTime, parseSpan, visitsCsv, visitsView } from './read.ts'
 import {
@@ -18,7 +19,7 @@ import {
 } from './schema.ts'
 import type { VisitDetails } from './visits.ts'
 
-interface Deps extends GuardDeps, ResolveDeps {
+interface Deps extends GuardDeps, ResolveDeps<Link> {
   series: HitSeries
   visitDetails: VisitDetails
 }

@@ -2,6 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, constants } from 'node:fs'
 import type { KeyDeps } from '../accounts/keys.ts'
 import { DomainMap } from '../addresses/map.ts'
+import type { ResolveDeps } from '../addresses/resolve.ts'
+import { PublicUrls } from '../addresses/urls.ts'
 import { loggedFunctions } from '../cluster/apply.ts'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdOf } from '../cluster/host-id.ts'
@@ -21,8 +23,7 @@ import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type Caller, functionOf, type NamedFunctions } from '../lib/thread.ts'
-import { PublicUrls } from '../links/link.ts'
-import type { ResolveDeps } from '../links/resolve.ts'
+import type { Link } from '../links/link.ts'
 import { MaintenanceMode } from '../maintenance/mode.ts'
 import { CommandError } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
@@ -33,7 +34,7 @@ import { type Calls, callService, type Functions, findService } from './socket.t
  * What commands on the data use. While a service runs they run in it, so that one process writes
  * the database and changes take effect at once. Without one, they run in their own process.
  */
-export interface Administration extends KeyDeps, ResolveDeps {
+export interface Administration extends KeyDeps, ResolveDeps<Link> {
   data: Data
   writer: Pick<Decider, 'catchUp'>
   maintenance: MaintenanceMode

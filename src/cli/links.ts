@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
+import { resolveCode } from '../addresses/resolve.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
-import { resolveCode } from '../links/resolve.ts'
 import {
   type Administration,
   PAGE,

@@ -7,7 +7,7 @@ import type { Code } from '../lib/code.ts'
  */
 export interface Effects {
   /** `reused`: the link existed, and its scheduled deletion is canceled. */
-  linksCreated(links: readonly { code: Code; domain: string | null; reused: boolean }[]): void
+  linksCreated(links: readonly { code: Code; domainId: number; reused: boolean }[]): void
   /** By an import. `paths`: their aliases. */
   linksImported(links: readonly { code: Code; paths: readonly string[] }[]): void
   linksChanged(codes: readonly Code[]): void

@@ -90,6 +90,12 @@ export class CodeVersions {
     return Atomics.load(this.#words, ALL)
   }
 
+  /** The version of a key, which is a `KEY`. Read it before the database. */
+  ofKey(key: string): number {
+    encodeKey(key, this.#key)
+    return this.of(hashKey(this.#key, 0, this.seed))
+  }
+
   /** The version of the keys with this hash. Read it before the database. */
   of(hash: number): number {
     return (

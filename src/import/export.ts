@@ -1,9 +1,11 @@
 import type { AccountId } from '../accounts/store.ts'
-import { type AliasReads, aliasLists, type StoredAlias } from '../addresses/names.ts'
+import { type Address, isSameAddress } from '../addresses/address.ts'
+import type { AliasReads, StoredAlias } from '../addresses/names.ts'
+import { aliasLists } from '../addresses/schema.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
-import type { PublicUrls } from '../links/link.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
 import { HEADER_FIELD } from './line.ts'
@@ -37,7 +39,9 @@ export async function exportPage(
   const links = all.filter(({ properties }) => properties.delete_at === null)
   const aliases = isCsv ? new Map() : deps.aliases.ofLinks(links.map(({ id }) => id))
   const lines = links.map((link) =>
-    isCsv ? csvRow(deps.addresses, link) : jsonLine(link, aliases.get(link.id) ?? []),
+    isCsv
+      ? csvRow(deps.addresses, link)
+      : jsonLine(deps.addresses, link, aliases.get(link.id) ?? []),
   )
   const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
   const head = isCsv ? BYTE_ORDER_MARK + csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
@@ -72,20 +76,26 @@ const csvRow = (addresses: PublicUrls, link: DetailedLink): string => {
 
 /** One line of Hopcode's own format. Only what is set. */
 function jsonLine(
+  addresses: PublicUrls,
   { code, url, createdAt, hitCount, properties, alias: displayed }: DetailedLink,
   aliases: readonly StoredAlias[],
 ): string {
-  const view = propertiesView(properties)
-  const none = propertiesView(NO_PROPERTIES)
+  const view = propertiesView(addresses, properties)
+  const none = propertiesView(addresses, NO_PROPERTIES)
   const set = SETTABLE_PROPERTIES.flatMap(({ name }) =>
     JSON.stringify(view[name]) === JSON.stringify(none[name]) ? [] : [[name, view[name]]],
   )
   // The displayed one is first: an import displays the first one.
-  const sorted = aliases.toSorted(
-    (one, other) => Number(other.name === displayed) - Number(one.name === displayed),
+  const isShown = (one: Address) => Number(displayed !== null && isSameAddress(one, displayed))
+  const sorted = aliases.toSorted((one, other) => isShown(other) - isShown(one))
+  const exact = aliasLists(
+    addresses,
+    sorted.filter((one) => one.anyCase === 0),
   )
-  const exact = aliasLists(sorted.filter((one) => one.anyCase === 0))
-  const anyCase = aliasLists(sorted.filter((one) => one.anyCase === 1))
+  const anyCase = aliasLists(
+    addresses,
+    sorted.filter((one) => one.anyCase === 1),
+  )
   const line = {
     code,
     url,

@@ -1,4 +1,4 @@
-import { decodePath } from '../addresses/names.ts'
+import { decodePath } from '../addresses/address.ts'
 import { isoTime, parseIsoTime } from '../lib/clock.ts'
 import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
 import { type KeptPassword, keptPassword } from './kept-password.ts'

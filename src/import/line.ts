@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { ALIASES_MAX, type AliasName } from '../addresses/names.ts'
-import { AliasPath, BAD_ALIASES, DomainAliases } from '../addresses/schema.ts'
+import type { NamedAddress } from '../addresses/address.ts'
+import { ALIASES_MAX } from '../addresses/names.ts'
+import { AliasPath, BAD_ALIASES, DomainAliases, namedAddresses } from '../addresses/schema.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import type { ParsedUrl } from '../links/link.ts'
-import { namesOf } from '../links/link-change.ts'
 import { isKnownHash } from '../links/link-passwords.ts'
-import type { PropertiesChange } from '../links/property-table.ts'
+import type { PropertiesFields } from '../links/property-table.ts'
 import { PropertiesBody } from '../links/schema.ts'
 import { timeBody } from '../links/time-body.ts'
 import { Url } from '../links/url.ts'
@@ -75,23 +75,30 @@ export interface ImportRow {
   code: Code | null
   /** Null for a reserved code. */
   url: ParsedUrl | null
-  aliases: readonly AliasName[]
+  aliases: readonly NamedAddress[]
   /** Aliases that match in any case, in small letters. */
-  aliasesAnyCase: readonly AliasName[]
+  aliasesAnyCase: readonly NamedAddress[]
   createdAt: number | null
   hits: number
   /** With the password itself, where the row has it. */
-  properties: PropertiesChange
+  properties: PropertiesFields
   passwordHash?: string | undefined
   /** What was left out of the row. */
   note?: string
 }
 
+interface CountedRow extends Pick<ImportRow, 'url'> {
+  aliases: readonly { path: string }[]
+  aliasesAnyCase: readonly { path: string }[]
+  properties: Omit<PropertiesFields, 'domain'>
+}
+
 /** About as many characters as the line of a row has. */
-export function charactersOf({ url, aliases, aliasesAnyCase, properties }: ImportRow): number {
+export function charactersOf({ url, aliases, aliasesAnyCase, properties }: CountedRow): number {
   const { title, note, tags = [], expired_url, destinations = [] } = properties
   const urls = [url?.text, expired_url?.text, ...destinations.map((one) => JSON.stringify(one))]
-  const texts = [...urls, title, note, ...aliases, ...aliasesAnyCase, ...tags]
+  const paths = [...aliases, ...aliasesAnyCase].map(({ path }) => path)
+  const texts = [...urls, title, note, ...paths, ...tags]
   return texts.reduce((sum, text) => sum + (text?.length ?? 0), LINE_CHARACTERS)
 }
 
@@ -134,7 +141,6 @@ export function parseRow(value: unknown): ImportRow | RowResult {
 function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   const { code, url, aliases, aliases_any_case, created_at, hits, ...others } = line
   const { domain_aliases, domain_aliases_any_case, ...rest } = others
-  const anyCase = [...(aliases_any_case ?? []), ...namesOf(domain_aliases_any_case ?? {})]
   const { protected: isProtected, password_hash: hash, ...properties } = rest
   const hasPassword = properties.password != null || hash != null
   const isLost = isProtected === true && !hasPassword
@@ -142,8 +148,11 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   return {
     code: (code && toCode(code)) || null,
     url,
-    aliases: [...(aliases ?? []), ...namesOf(domain_aliases ?? {})],
-    aliasesAnyCase: anyCase.map((name) => name.toLowerCase()),
+    aliases: namedIn(aliases, domain_aliases),
+    aliasesAnyCase: namedIn(aliases_any_case, domain_aliases_any_case).map(({ host, path }) => ({
+      host,
+      path: path.toLowerCase(),
+    })),
     createdAt: created_at ?? null,
     hits: hits ?? 0,
     properties: isLost ? { ...properties, paused: true } : properties,
@@ -151,6 +160,14 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
     ...(isLost && { note: NO_PASSWORD }),
   }
 }
+
+const namedIn = (
+  paths: readonly string[] | null | undefined,
+  lists: Readonly<Record<string, readonly string[]>> | null | undefined,
+): NamedAddress[] => [
+  ...(paths ?? []).map((path) => ({ host: null, path })),
+  ...namedAddresses(lists ?? {}),
+]
 
 const NO_PASSWORD = 'Its password is not in the file: set one, and resume the link'
 

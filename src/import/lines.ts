@@ -1,6 +1,8 @@
 import type { Account } from '../accounts/store.ts'
+import type { Address, NamedAddress } from '../addresses/address.ts'
 import type { domains } from '../addresses/domains.ts'
-import { type AliasName, type AliasRules, parseName } from '../addresses/names.ts'
+import type { AliasRules } from '../addresses/names.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import type { DataOf } from '../db/subject.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
@@ -8,9 +10,14 @@ import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import type { WriteDeps } from '../links/create.ts'
 import { refusalOfDestinations } from '../links/destination-policy.ts'
-import { authorOf, type PublicUrls, packSecrets } from '../links/link.ts'
+import { authorOf, packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
-import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
+import {
+  type LinkProperties,
+  NO_PROPERTIES,
+  type PropertiesChange,
+  startsAfterExpiry,
+} from '../links/property-table.ts'
 import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
 import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
@@ -74,7 +81,7 @@ export async function importRows(
   const allowed = {
     aliases: isOperator || deps.aliasRules.mayAdd(owner.id),
     destinations: isOperator || deps.destinationPolicy.mayAdd(owner.id),
-    domains: new Set(hostsFor(deps, owner, { isOperator })),
+    domains: domainsFor(deps, owner, { isOperator }),
   }
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
@@ -88,7 +95,7 @@ export async function importRows(
     const message = await messageOf(deps, owner, sent)
     const result = await send(message, sent)
     const found = JSON.parse(result.results) as StoredResult[]
-    results.push(...found.map((one, i) => rowResult(deps, owner, sent[i] as ImportRow, one)))
+    results.push(...found.map((one, i) => rowResult(deps, owner, sent[i] as CheckedRow, one)))
     collectGarbage(message.rows.length)
     stored = addStored(stored, result.stored)
   }
@@ -99,21 +106,38 @@ export async function importRows(
   }
 }
 
+/** A row that may be stored. */
+interface CheckedRow extends Omit<ImportRow, 'aliases' | 'aliasesAnyCase' | 'properties'> {
+  aliases: readonly Address[]
+  aliasesAnyCase: readonly Address[]
+  properties: PropertiesChange
+}
+
+/** The ids of domains by their hosts; that of the primary one also by null. */
+type Domains = ReadonlyMap<string | null, number>
+
 /** The domains that links of an import may have, the primary one first. */
-export function hostsFor(
+function domainsFor(
   { addresses, data: { domains } }: Pick<ImportDeps, 'addresses' | 'data'>,
   owner: Account,
   { isOperator = false }: Pick<ImportOptions, 'isOperator'> = {},
-): string[] {
+): Domains {
+  const { primary } = addresses
   const others = isOperator ? domains.list() : domains.listFor(owner.id)
-  return [addresses.primaryHost, ...others.map(({ host }) => host)]
+  const beside = others.filter(({ host }) => host !== primary.host)
+  const byHost = [primary, ...beside].map(({ host, id }) => [host, id] as const)
+  return new Map([[null, primary.id], ...byHost])
 }
+
+/** Their hosts. */
+export const hostsFor = (...args: Parameters<typeof domainsFor>): string[] =>
+  [...domainsFor(...args).keys()].filter((host) => host !== null)
 
 /** Replaces the password of each row by its hash, and rows with too many of them by a refusal. */
 async function hashPasswords(
   { passwords }: ImportDeps,
   owner: Account,
-  rows: (ImportRow | RowResult)[],
+  rows: (CheckedRow | RowResult)[],
 ): Promise<void> {
   let hashed = 0
   for (const [at, row] of rows.entries()) {
@@ -132,7 +156,7 @@ async function hashPasswords(
 }
 
 /** The next rows that one call may have. */
-function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
+function rowsOfCall(rows: readonly CheckedRow[], start: number): CheckedRow[] {
   let room = CHARACTERS_PER_CALL
   const next = rows.slice(start, start + ROWS_PER_CALL)
   const end = next.findIndex((row) => {
@@ -142,7 +166,7 @@ function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
   return end < 0 ? next : next.slice(0, Math.max(1, end))
 }
 
-const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
+const isRow = (row: CheckedRow | RowResult): row is CheckedRow => !('outcome' in row)
 
 /** Decides about rows without writing them. */
 function planner({ data }: ImportDeps, before: Stored) {
@@ -178,7 +202,7 @@ const FIRST_ROWS = 8
  */
 function importer(deps: ImportDeps, owner: Account) {
   const plan = (message: ImportMessage) => deps.data.imports.plan(message, { background: true })
-  return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
+  return async (message: ImportMessage, rows: readonly CheckedRow[]): Promise<ImportResult> => {
     const first = await plan(await messageOf(deps, owner, rows.slice(0, FIRST_ROWS)))
     const planned = isUnchanged(first) ? await plan(message) : undefined
     return planned && isUnchanged(planned) ? planned : write(deps, message)
@@ -199,17 +223,15 @@ async function write({ data, pace }: ImportDeps, message: ImportMessage): Promis
 
 /** The row if it may be stored, or else its result. */
 function checkRow(
-  { addresses, aliasRules, blocklist, destinationPolicy }: ImportDeps,
+  { aliasRules, blocklist, destinationPolicy }: ImportDeps,
   given: ImportRow | RowResult,
-  allowed: { aliases: boolean; destinations: boolean; domains: ReadonlySet<string> },
-): ImportRow | RowResult {
+  allowed: { aliases: boolean; destinations: boolean; domains: Domains },
+): CheckedRow | RowResult {
   if ('outcome' in given) return given
-  const row = onStoredDomains(addresses, given)
-  const { url, properties } = row
-  const aliases = [...row.aliases, ...row.aliasesAnyCase].map(parseName)
+  const aliases = [...given.aliases, ...given.aliasesAnyCase]
   const paths = aliases.map(({ path }) => path)
-  const named = [properties.domain, ...aliases.map(({ domain }) => domain)]
-  const unknown = named.find((host) => host && !allowed.domains.has(host))
+  const named = [given.properties.domain, ...aliases.map(({ host }) => host)]
+  const unknown = named.find((host) => host !== undefined && !allowed.domains.has(host))
   if (unknown) {
     const hint = 'an owner of the service can add it with hopcode domain add'
     return refused('unknown_domain', `${unknown} is not a domain of this service: ${hint}`)
@@ -224,6 +246,8 @@ function checkRow(
   if (paths.length > 0 && !allowed.aliases) {
     return refused('not_allowed', REFUSALS.alias_not_allowed.message())
   }
+  const row = onDomains(allowed.domains, given)
+  const { url, properties } = row
   for (const one of [url, properties.expired_url]) {
     const refusal = one && blocklist.refusalOf(one)
     if (refusal) return refused('blocked', refusal.message)
@@ -246,21 +270,24 @@ function checkRow(
 const joined = (first: string | undefined, second: string): string =>
   first === undefined ? second : `${first}. ${second}`
 
-/** The row with the primary domain as it is stored: without its host. */
-function onStoredDomains(addresses: PublicUrls, row: ImportRow): ImportRow {
-  const names = (list: readonly AliasName[]) => list.map((name) => addresses.nameOf(name))
+/** The row with the ids of its domains. */
+function onDomains(domains: Domains, row: ImportRow): CheckedRow {
+  const idOf = (host: string | null) => domains.get(host) as number
+  const addressesOf = (list: readonly NamedAddress[]) =>
+    list.map(({ host, path }) => ({ domainId: idOf(host), path }))
+  const { domain } = row.properties
   return {
     ...row,
-    aliases: names(row.aliases),
-    aliasesAnyCase: names(row.aliasesAnyCase),
-    properties: { ...row.properties, domain: addresses.domainOf(row.properties.domain) },
+    aliases: addressesOf(row.aliases),
+    aliasesAnyCase: addressesOf(row.aliasesAnyCase),
+    properties: { ...row.properties, domain: domain === undefined ? undefined : idOf(domain) },
   }
 }
 
 const NOT_ALLOWED = REFUSALS.destinations_not_allowed.message()
 const NO_COUNTRIES = 'Destinations by country match nobody without COUNTRY_FILE or COUNTRY_HEADER'
 
-function propertiesOf({ properties, passwordHash }: ImportRow) {
+function propertiesOf({ properties, passwordHash }: CheckedRow) {
   const { expired_url: expired, password: _, ...rest } = properties
   const set = Object.entries(rest).filter(([, value]) => value !== undefined)
   const tags = [...new Set(rest.tags ?? [])].sort()
@@ -271,14 +298,16 @@ function propertiesOf({ properties, passwordHash }: ImportRow) {
 }
 
 async function messageOf(
-  { clock, hasher, plans }: ImportDeps,
+  { addresses, clock, hasher, plans }: ImportDeps,
   owner: Account,
-  rows: readonly ImportRow[],
+  rows: readonly CheckedRow[],
 ): Promise<ImportMessage> {
   const now = clock()
+  const { textOf } = addresses
   const prepared = await batchSlices.map(rows, LINES_AT_ONCE, (row) => {
     const { code, url, aliases, aliasesAnyCase, createdAt, hits } = row
-    const name = code ?? aliases[0] ?? aliasesAnyCase[0] ?? url?.href ?? ''
+    const [alias] = [...aliases, ...aliasesAnyCase]
+    const name = code ?? (alias && textOf(alias)) ?? url?.href ?? ''
     // It follows from the row, so that a row that is sent again has it too. No passcode has it.
     const hash = hasher.hash('import', `${owner.id} ${name}`)
     const set = [...Object.values(row.properties), row.passwordHash]
@@ -304,16 +333,16 @@ async function messageOf(
 }
 
 function rowResult(
-  { clock, plans }: ImportDeps,
+  { addresses, clock, plans }: ImportDeps,
   owner: Account,
-  row: ImportRow,
+  row: CheckedRow,
   [what, code, created, taken]: StoredResult,
 ): RowResult {
   switch (what) {
     case 'created': {
       const isPaused = row.properties.paused === true
       const outcome = isPaused ? 'created_paused' : created.length > 0 ? 'created_alias' : 'created'
-      return { outcome, code, message: notesOf(row, taken, clock()) }
+      return { outcome, code, message: notesOf(row, taken.map(addresses.textOf), clock()) }
     }
     case 'exists':
       return { outcome: 'exists', code, message: '' }
@@ -326,7 +355,7 @@ function rowResult(
   }
 }
 
-function notesOf({ createdAt, note }: ImportRow, taken: readonly string[], now: number): string {
+function notesOf({ createdAt, note }: CheckedRow, taken: readonly string[], now: number): string {
   const notes = taken.map((name) => `The alias ${name} is in use and was left out`)
   if (note !== undefined) notes.push(note)
   const isDated = createdAt === null || (createdAt > 0 && createdAt <= now)

@@ -1,4 +1,4 @@
-import { findPathProblem, nameOf } from '../addresses/names.ts'
+import { addressText, findPathProblem } from '../addresses/address.ts'
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
 import { Url } from '../links/url.ts'
@@ -177,15 +177,14 @@ async function* linksOf(
 function namesOf(row: Row, domains: RowDomains, parsed?: ImportRow): string[] {
   if (isOwnLine(row)) {
     const { code, aliases, aliasesAnyCase, url } = parsed ?? rowOfLine(row.text) ?? NO_NAMES
-    return [code, ...aliases, ...aliasesAnyCase, url?.href].filter(
-      (name) => typeof name === 'string',
-    )
+    const names = [code, ...[...aliases, ...aliasesAnyCase].map(addressText), url?.href]
+    return names.filter((name) => typeof name === 'string')
   }
   const url = parsed?.url ?? Url.safeParse(row.url).data
   if (!url) return []
-  const domain = domains.hostOf(row.domain) ?? null
+  const host = domains.hostOf(row.domain) ?? null
   const paths = row.isAnyCase ? row.paths.map((path) => path.toLowerCase()) : row.paths
-  return [...paths.map((path) => nameOf({ domain, path })), url.href]
+  return [...paths.map((path) => addressText({ host, path })), url.href]
 }
 
 const NO_NAMES = { code: null, aliases: [], aliasesAnyCase: [], url: null }

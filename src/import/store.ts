@@ -1,19 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import {
-  type AliasName,
-  aliasRows,
-  bytesOfAliases,
-  closedCodes,
-  parseName,
-} from '../addresses/names.ts'
-import { idOfDomain } from '../addresses/use.ts'
+import { type Address, addressKey, hasAddress } from '../addresses/address.ts'
+import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
+import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import { scan, subject, write } from '../db/subject.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { type Author, type LinkSecrets, unpackSecrets } from '../links/link.ts'
 import { propertySetter } from '../links/property-store.ts'
-import { bytesOfProperties, type LinkProperties } from '../links/property-table.ts'
+import { bytesOfProperties, type LinkProperties, NO_PROPERTIES } from '../links/property-table.ts'
 import {
   accountCounts,
   addStored,
@@ -30,9 +25,9 @@ export interface StoredRow {
   code: Code | null
   candidate: Code
   url: string | null
-  aliases: readonly AliasName[]
+  aliases: readonly Address[]
   /** Aliases that match in any case, in small letters. */
-  aliasesAnyCase: readonly AliasName[]
+  aliasesAnyCase: readonly Address[]
   createdAt: number
   hits: number
   /** Absent: none is set. */
@@ -52,13 +47,13 @@ export interface ImportMessage {
 
 /**
  * The result of a row, as other hosts of a cluster see it too: what happened, the code of the link,
- * the aliases that were created, and those that were taken.
+ * the paths of the aliases that were created, and the aliases that were taken.
  */
 export type StoredResult = [
   what: 'created' | 'exists' | 'kept' | 'path_taken' | QuotaName,
   code: Code | null,
   created: string[],
-  taken: string[],
+  taken: Address[],
 ]
 
 export interface ImportResult {
@@ -88,7 +83,7 @@ export const imports = subject({
         if (!result) return
         const rows = JSON.parse(result.results) as StoredResult[]
         const created = rows.flatMap(([what, code, paths]) =>
-          what === 'created' && code !== null ? { code, paths: paths.map(pathOf) } : [],
+          what === 'created' && code !== null ? { code, paths } : [],
         )
         effects.linksImported(created)
         effects.linksChanged(result.restored)
@@ -96,8 +91,6 @@ export const imports = subject({
     }),
   },
 })
-
-const pathOf = (name: AliasName): string => parseName(name).path
 
 function importer(db: Database) {
   const accounts = accountCounts(db)
@@ -133,7 +126,7 @@ function planner(db: Database) {
   }
 }
 
-type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly AliasName[]) => Code | null
+type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly Address[]) => Code | null
 
 interface World {
   addresses: Addresses
@@ -161,7 +154,8 @@ function decideAll(
     const exceeded = exceededQuota(addStored(before, next), quota)
     if (exceeded) return [exceeded, null, [], []]
     stored = next
-    return ['created', store(row, own, decided.free), decided.free, decided.taken]
+    const paths = decided.free.map(({ path }) => path)
+    return ['created', store(row, own, decided.free), paths, decided.taken]
   })
   return { results: JSON.stringify(results), stored, restored }
 }
@@ -181,37 +175,35 @@ interface Found {
 /** What a new link must not have in common with others. */
 interface Addresses {
   byCode(code: Code): Found | undefined
-  byAlias(name: AliasName): Found | undefined
+  byAlias(alias: Address): Found | undefined
   /** The account's link with this URL. */
   byUrl(accountId: AccountId, urlKey: Uint8Array): Found | undefined
   /** Whether the code belongs to a disabled link or to an alias. */
   isClosed(code: Code): boolean
-  /** An alias of the domain, or a code, has the path. */
-  isTaken(name: AliasName): boolean
+  /** An alias of the domain, or a code, has the path; or the domain has been removed. */
+  isTaken(alias: Address): boolean
 }
 
 function storedAddresses(db: Database): Addresses {
   const columns =
     'account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
-  const byAlias = db.prepare<Found, [string, string | null]>(
+  const byAlias = db.prepare<Found, [string, number]>(
     `SELECT ${columns} FROM links JOIN aliases ON link_id = id
-     WHERE path = ?1 AND aliases.domain_id = iif(?2 IS NULL, 0, ${idOfDomain('?2')})`,
+     WHERE path = ?1 AND aliases.domain_id = ?2`,
   )
   const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
     `SELECT ${columns} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
   const { isTaken } = aliasRows(db)
+  const { existing } = domainUses(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
-    byAlias(name) {
-      const { path, domain } = parseName(name)
-      return byAlias.get(path, domain) ?? undefined
-    },
+    byAlias: ({ path, domainId }) => byAlias.get(path, domainId) ?? undefined,
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
     isClosed: closedCodes(db),
-    isTaken: (name) => isTaken(parseName(name)),
+    isTaken: (alias) => isTaken(alias) || existing(alias.domainId) !== alias.domainId,
   }
 }
 
@@ -222,14 +214,14 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
   const anyCase = new Set<string>()
   const closed = new Set<string>()
   const urls = new Map<string, Found>()
-  const isTaken = (name: AliasName) =>
-    stored.isTaken(name) ||
-    aliases.has(name) ||
-    anyCase.has(name.toLowerCase()) ||
-    codes.has(toCode(pathOf(name)) ?? '')
+  const isTaken = (alias: Address) =>
+    stored.isTaken(alias) ||
+    aliases.has(addressKey(alias)) ||
+    anyCase.has(addressKey(alias).toLowerCase()) ||
+    codes.has(toCode(alias.path) ?? '')
   return {
     byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
-    byAlias: (name: AliasName) => stored.byAlias(name) ?? aliases.get(name),
+    byAlias: (alias: Address) => stored.byAlias(alias) ?? aliases.get(addressKey(alias)),
     byUrl: (id: AccountId, urlKey: Uint8Array) =>
       stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
@@ -237,10 +229,10 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
     add(row: StoredRow, urlKey: Uint8Array | null): void {
       const { code } = row
       const found = { accountId, urlKey, code }
-      for (const name of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
-        aliases.set(name, found)
-        closed.add(toCode(pathOf(name)) ?? '')
-        if (row.aliasesAnyCase.includes(name)) anyCase.add(name)
+      for (const alias of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
+        aliases.set(addressKey(alias), found)
+        closed.add(toCode(alias.path) ?? '')
+        if (hasAddress(row.aliasesAnyCase, alias)) anyCase.add(addressKey(alias))
       }
       if (code) codes.set(code, found)
       if (urlKey && !urls.has(textOf(urlKey))) urls.set(textOf(urlKey), found)
@@ -251,7 +243,7 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 
 type Decision =
-  | { what: 'created'; free: string[]; taken: string[] }
+  | { what: 'created'; free: Address[]; taken: Address[] }
   | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null; isEnding?: number | undefined }
 
 interface Candidate {
@@ -269,9 +261,11 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
     if (found.accountId !== accountId) return { what: 'path_taken', code: null }
     return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code, isEnding }
   }
-  const free = aliases.filter((name, i) => !addresses.isTaken(name) && aliases.indexOf(name) === i)
+  const free = aliases.filter(
+    (alias, i) => !addresses.isTaken(alias) && !hasAddress(aliases.slice(0, i), alias),
+  )
   const created = (): Decision => {
-    return { what: 'created', free, taken: aliases.filter((name) => !free.includes(name)) }
+    return { what: 'created', free, taken: aliases.filter((alias) => !hasAddress(free, alias)) }
   }
   if (row.code !== null) {
     const found = addresses.byCode(row.code)
@@ -282,10 +276,10 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
     const found = urlKey && addresses.byUrl(accountId, urlKey)
     return found ? compared(found) : created()
   }
-  const code = toCode(pathOf(first))
+  const code = toCode(first.path)
   const found = addresses.byAlias(first) ?? (code && addresses.byCode(code))
   if (found) return compared(found)
-  return free.includes(first) ? created() : { what: 'path_taken', code: null }
+  return hasAddress(free, first) ? created() : { what: 'path_taken', code: null }
 }
 
 const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
@@ -293,25 +287,26 @@ const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
 
 interface NewRow {
   accountId: AccountId
-  aliases: readonly AliasName[]
+  aliases: readonly Address[]
 }
 
 function rowInserter(db: Database) {
   const insert = generatedInserter(db)
   const rows = aliasRows(db)
   const setProperties = propertySetter(db)
+  const domains = domainUses(db)
   const addHits = importedHits(db)
   return (row: StoredRow, secrets: LinkSecrets, { accountId, aliases }: NewRow): Code => {
-    const { candidate, url, createdAt, properties } = row
+    const { candidate, url, createdAt, properties = NO_PROPERTIES } = row
+    const domainId = domains.existing(properties.domain)
     const { id, code } = insert(
       { code: row.code ?? candidate, url, ...secrets },
-      // `setProperties` sets the domain.
-      { accountId, createdAt, domain: null },
+      { accountId, createdAt, domainId },
     )
-    if (properties) setProperties(id, properties)
+    if (row.properties) setProperties(id, { ...properties, domain: domainId })
     // The last one is the newest, which people see: that is the first one of a file.
-    for (const name of aliases.toReversed()) {
-      rows.add(id, parseName(name), row.aliasesAnyCase.includes(name))
+    for (const alias of aliases.toReversed()) {
+      rows.add(id, alias, hasAddress(row.aliasesAnyCase, alias))
     }
     if (row.hits > 0) addHits(id, accountId, row.hits)
     return code

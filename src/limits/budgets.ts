@@ -149,6 +149,16 @@ export class RateLimiter {
     return { read: of('read'), write: of('write') }
   }
 
+  /** Whether `take` would allow a request. Spends nothing. */
+  hasRoom(charge: BudgetGroup, account: Account | undefined, client: Client): boolean {
+    const { plans, anonymous } = this.memory
+    const limit = account ? plans[account.plan][charge] : anonymous[charge]
+    const window = account ? this.#accounts[charge] : this.#addresses[charge]
+    const now = Math.floor(this.#thread.monotonic())
+    const [high, low] = account ? [0, account.id] : [client.keyHigh, client.keyLow]
+    return limit === 0 || window.peek(high, low, limit, now).allowed
+  }
+
   /** Spends one request of the caller's budget; a refused request spends nothing. */
   take(charge: Charge, account: Account | undefined, { keyHigh, keyLow }: Client): Budget {
     if (account) return this.takeOf(account, charge === 'redirect' ? 'read' : charge)

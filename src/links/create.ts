@@ -3,6 +3,7 @@ import type { Plan, PlanLimits } from '../accounts/plans.ts'
 import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import { type AliasRules, patchAliases } from '../addresses/names.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import {
   LARGE_BODY_MAX,
@@ -25,9 +26,8 @@ import {
   type NewUrlFilter,
   newPasscode,
   type ParsedUrl,
-  type PublicUrls,
 } from './link.ts'
-import { type LinkChange, withoutPrimaryHost } from './link-change.ts'
+import type { LinkChange } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
 import { quotaError } from './quota.ts'
 import type { LinkReads } from './read.ts'
@@ -115,19 +115,14 @@ async function createLink(
   owner: Account,
   { url, fields }: LinkToCreate,
 ): Promise<{ link: CreatedLink; passcode: string }> {
-  const {
-    code,
-    aliases = {},
-    expired_url: expired,
-    ...patch
-  } = withoutPrimaryHost(deps.addresses, fields)
+  const { code, aliases = {}, expired_url: expired, ...patch } = fields
   const { aliasRules, blocklist, clock, hasher, links, plans, random, reads } = deps
   const { destinations } = patch
-  const names = patchAliases([], aliases).added
-  if (names.length > 0 && !aliasRules.mayAdd(owner.id)) {
+  const { added } = patchAliases([], aliases)
+  if (added.length > 0 && !aliasRules.mayAdd(owner.id)) {
     throw new AppError('invalid_value', BAD_ALIAS_OWNER)
   }
-  aliasRules.requireAllowed(owner.id, names)
+  aliasRules.requireAllowed(owner.id, added)
   deps.destinationPolicy.requireAllowed(owner.id, destinations)
   const refusal =
     (url && blocklist.refusalOf(url)) ??

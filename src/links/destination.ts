@@ -1,14 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
+import { domainIdOf } from '../addresses/address.ts'
 import type { Alias, AliasReads, AliasScope } from '../addresses/names.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
-import {
-  type Destination,
-  DestinationCache,
-  NO_LINK,
-  PRIMARY_ID,
-} from '../hot/destination-cache.ts'
+import { type Destination, DestinationCache, NO_LINK } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
 import {
@@ -114,12 +110,12 @@ export class DestinationReads {
          EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
          OR EXISTS (SELECT 1 FROM accounts
                     WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled,
-         ${RULES_COLUMN} AS rules, coalesce(domain_id, ${PRIMARY_ID}) AS domainId
+         ${RULES_COLUMN} AS rules, ${domainIdOf('domain_id')} AS domainId
        FROM links WHERE code = ?1`,
     )
     this.#disabledCode = db.prepare<DestinationRow, [Code]>(
       `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, NULL AS rules,
-         ${PRIMARY_ID} AS domainId
+         ${domainIdOf('NULL')} AS domainId
        FROM disabled_codes WHERE code = ?`,
     )
   }

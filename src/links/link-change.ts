@@ -1,7 +1,6 @@
-import { canonicalHost } from '../addresses/address.ts'
-import { type AliasName, type AliasPatch, nameOf } from '../addresses/names.ts'
-import type { PublicUrls } from './link.ts'
-import type { PropertiesChange } from './property-table.ts'
+import type { AliasPatch } from '../addresses/names.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
+import type { PropertiesChange, PropertiesFields } from './property-table.ts'
 import type { LinkFields } from './schema.ts'
 
 /** What a request changes of a link beside its URL. */
@@ -9,40 +8,29 @@ export interface LinkChange extends PropertiesChange {
   aliases?: AliasPatch | undefined
 }
 
-/** A request names all aliases that the link has afterwards, those of each domain apart. */
-export function changeOf({
-  aliases,
-  domain_aliases,
-  display_alias,
-  ...change
-}: LinkFields): LinkChange {
-  const setOnDomains = domain_aliases && namesOf(domain_aliases)
-  const patch = { set: aliases, setOnDomains, display: display_alias }
+/**
+ * A request names all aliases that the link has afterwards, those of each domain apart. A host that
+ * is no domain stands for `NO_DOMAIN`, which the writer refuses.
+ */
+export function changeOf(
+  addresses: Pick<PublicUrls, 'addressOf' | 'idOf'>,
+  { aliases, domain_aliases, display_alias, ...properties }: LinkFields,
+): LinkChange {
+  const { addressOf } = addresses
+  const patch = {
+    set: aliases?.map((path) => addressOf({ host: null, path })),
+    setOnDomains: domain_aliases?.map(addressOf),
+    display: display_alias && addressOf(display_alias),
+  }
   const hasAliases = Object.values(patch).some((value) => value !== undefined)
-  return { ...change, aliases: hasAliases ? patch : undefined }
-}
-
-export const namesOf = (lists: Readonly<Record<string, readonly string[]>>): AliasName[] =>
-  Object.entries(lists).flatMap(([host, paths]) =>
-    paths.map((path) => nameOf({ domain: canonicalHost(host) ?? host, path })),
-  )
-
-/** The change with the primary domain as it is stored: without its host. */
-export function withoutPrimaryHost<Change extends LinkChange>(
-  addresses: PublicUrls,
-  { domain, aliases, ...change }: Change,
-) {
-  const stored = (names: readonly AliasName[] | undefined) =>
-    names?.map((name) => addresses.nameOf(name))
   return {
-    ...change,
-    domain: addresses.domainOf(domain),
-    aliases: aliases && {
-      set: stored(aliases.set),
-      setOnDomains: stored(aliases.setOnDomains),
-      add: stored(aliases.add),
-      remove: stored(aliases.remove),
-      display: aliases.display && addresses.nameOf(aliases.display),
-    },
+    ...propertiesOf(addresses, properties),
+    aliases: hasAliases ? patch : undefined,
   }
 }
+
+/** The change of properties alone. */
+export const propertiesOf = (
+  { idOf }: Pick<PublicUrls, 'idOf'>,
+  { domain, ...change }: PropertiesFields,
+): PropertiesChange => ({ ...change, domain: domain === undefined ? undefined : idOf(domain) })

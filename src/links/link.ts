@@ -1,44 +1,26 @@
 import type { Account, AccountId } from '../accounts/store.ts'
-import { canonicalHost } from '../addresses/address.ts'
-import type { RequestDomain } from '../addresses/map.ts'
-import {
-  ADDRESS_COLUMNS,
-  type AliasName,
-  type AliasScope,
-  nameOf,
-  parseName,
-} from '../addresses/names.ts'
+import { ADDRESS_COLUMNS, type DisplayedLink } from '../addresses/names.ts'
 import type { Quota } from '../config.ts'
 import type { AppError } from '../errors.ts'
-import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { assert } from '../lib/assert.ts'
-import type { Code } from '../lib/code.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the
  * cache and the views. A new column is added here, in `LINK_COLUMNS` and in `db/schema.ts`.
  */
-export interface Link {
+export interface Link extends DisplayedLink {
   /** Ids count up and are never given out again. */
   id: number
-  code: Code
   accountId: AccountId
   /** Null while the code is reserved. */
   url: string | null
   createdAt: number
-  /** The host of its domain; null for the primary one. */
-  domain: string | null
-  /** The alias that people see in place of the code: see `ADDRESS_COLUMNS`. */
-  alias: AliasName | null
 }
-
-/** What the short URL of a link depends on. */
-export type Addressed = Pick<Link, 'code' | 'domain'>
 
 export type CountedLink = Link & { hitCount: number }
 
-/** Selects a `Link`. */
+/** Selects a `Link` with `prepareAddressed`. */
 export const LINK_COLUMNS = `id, code, account_id AS accountId, url, created_at AS createdAt,
   ${ADDRESS_COLUMNS}`
 
@@ -138,101 +120,6 @@ function authorityOf(url: string): string {
  */
 export const encodeExcluded = (text: string): string =>
   text.replace(/["<>\\^`{|}]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
-
-/** A host of bounded length, because the time of parsing one is quadratic, and what follows it. */
-const ADDRESS = /^(?:(https?:)?\/\/)?([^/?#\\\s]{1,260}(?:[/?#].*)?)$/is
-
-/** The hosts of short URLs, without domains beside the primary one: see `DomainMap`. */
-export interface OwnHosts {
-  primary: Pick<RequestDomain, 'host'>
-  findByHost(host: string): RequestDomain | undefined
-}
-
-interface PublicUrlsOptions {
-  baseUrl: string
-  cdnUrl: string
-  domains: OwnHosts
-}
-
-/** A path on one of the hosts of short URLs, with its first slash. */
-interface OwnAddress {
-  domain: RequestDomain
-  path: string
-}
-
-const PRIMARY: AliasScope = { id: PRIMARY_ID, codes: 'all' }
-const NOWHERE: AliasScope = { id: -1, codes: 'own' }
-
-export class PublicUrls {
-  readonly #baseUrl: string
-  readonly #cdnUrl: string
-  readonly #host: string
-  readonly #scheme: string
-  readonly #domains: OwnHosts
-
-  constructor({ baseUrl, cdnUrl, domains }: PublicUrlsOptions) {
-    this.#baseUrl = baseUrl
-    const { host, protocol } = new URL(baseUrl)
-    this.#host = host
-    this.#scheme = protocol
-    this.#cdnUrl = cdnUrl
-    this.#domains = domains
-  }
-
-  /** The short URL of the contract: with the code. */
-  short = ({ code, domain }: Addressed): string => `${this.#originOf(domain)}/${code}`
-  /** The address that people see: the displayed alias, else the code. */
-  display = (link: Addressed & Pick<Link, 'alias'>): string =>
-    link.alias === null ? this.short(link) : this.alias(link, link.alias)
-  /** `name`: an alias of the link. */
-  alias = (_: Addressed, name: AliasName): string => {
-    const { domain, path } = parseName(name)
-    return `${this.#originOf(domain)}/${path.split('/').map(encodeURIComponent).join('/')}`
-  }
-  qr = ({ code }: Pick<Link, 'code'>): string => `${this.#baseUrl}/qr/${code}`
-  qrStorage = ({ code }: Pick<Link, 'code'>): string => `${this.#cdnUrl}/qr/${code}.png`
-
-  /** That of `BASE_URL`, without a port. */
-  get primaryHost(): string {
-    return this.#domains.primary.host
-  }
-
-  /** The host of a domain as it is stored: null for the primary one, named or not. */
-  domainOf = <Host extends string | null | undefined>(host: Host): Host | null =>
-    host === this.#domains.primary.host ? null : host
-
-  /** Where the aliases of a domain are looked up; those of an unknown one nowhere. */
-  scopeOf = (domain: string | null): AliasScope => {
-    return domain === null ? PRIMARY : (this.#domains.findByHost(domain) ?? NOWHERE)
-  }
-
-  /** The host of a domain, also of the primary one. */
-  hostOf = (domain: string | null): string => domain ?? this.#host
-
-  /** An alias as it is stored: the host of the primary domain is not part of its name. */
-  nameOf(name: AliasName): AliasName {
-    const { domain, path } = parseName(name)
-    return nameOf({ domain: this.domainOf(domain), path })
-  }
-
-  /**
-   * The domain and the path of a text that begins with a host of short URLs, with or without
-   * scheme; without query and fragment. Undefined for any other text.
-   */
-  addressIn(text: string): OwnAddress | undefined {
-    const [, scheme = this.#scheme, rest] = ADDRESS.exec(text) ?? []
-    const url = rest === undefined ? undefined : URL.parse(`${scheme}//${rest}`)
-    if (!url) return undefined
-    const domain = this.#domains.findByHost(canonicalHost(url.host) ?? '')
-    // The primary host with another port may be another service.
-    if (!domain || (domain.id === 0 && url.host !== this.#host)) return undefined
-    return { domain, path: url.pathname }
-  }
-
-  #originOf(domain: string | null): string {
-    return domain === null ? this.#baseUrl : `${this.#scheme}//${domain}`
-  }
-}
 
 export const URL_KEY_BYTES = 16
 const HASH_BYTES = 32

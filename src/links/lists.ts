@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
+import { prepareAddressed } from '../addresses/names.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
@@ -242,10 +243,12 @@ function prepare(db: Database) {
     linkCount: db.prepare<{ total: number }, [AccountId]>(
       'SELECT link_count AS total FROM accounts WHERE id = ?',
     ),
-    walk: db.prepare<Link, [AccountId, number, number]>(
+    walk: prepareAddressed<Link, [AccountId, number, number]>(
+      db,
       `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
     ),
-    byIds: db.prepare<Link, [string, AccountId]>(
+    byIds: prepareAddressed<Link, [string, AccountId]>(
+      db,
       `SELECT ${LINK_COLUMNS} FROM links
        WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 ORDER BY id DESC`,
     ),

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { prepareAddressed } from '../addresses/names.ts'
 import { scan } from '../db/subject.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 
@@ -38,7 +39,8 @@ export const exportScans = {
 }
 
 function piecesOf(db: Database, range: string) {
-  const next = db.prepare<Link, [AccountId, number, number]>(
+  const next = prepareAddressed<Link, [AccountId, number, number]>(
+    db,
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND ${range} LIMIT ?`,
   )
   return (accountId: AccountId, start: number): ExportedRows => {

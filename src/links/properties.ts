@@ -1,14 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
-import { type AliasRules, aliasLists, patchAliases, type StoredAlias } from '../addresses/names.ts'
+import { type AliasRules, patchAliases, type StoredAlias } from '../addresses/names.ts'
+import { searchTextOf } from '../addresses/resolve.ts'
+import { aliasLists } from '../addresses/schema.ts'
 import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime, MINUTE } from '../lib/clock.ts'
 import { refusalOfDestinations } from './destination-policy.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
-import { type LinkChange, withoutPrimaryHost } from './link-change.ts'
+import type { LinkChange } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
 import type { LinkPages } from './lists.ts'
 import type { OwnListQuery, OwnListView } from './own-list-schema.ts'
@@ -22,7 +24,6 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
-import { searchTextOf } from './resolve.ts'
 import type { PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
@@ -88,7 +89,7 @@ export function getProperties(deps: PropertiesDeps, owner: Account, code: string
     hitCount: deps.hits.ofLink(link.id),
     properties: deps.properties.propertiesOf(link.id),
   }
-  return viewOf(deps, detailed, deps.aliases.rowsOf(link.id))
+  return viewOf(deps, detailed, deps.aliases.ofLink(link.id))
 }
 
 /**
@@ -127,6 +128,7 @@ function viewOf(
   link: DetailedLink,
   aliases: readonly StoredAlias[],
 ): PropertiesView {
+  const chosen = aliases.find(({ displayed }) => displayed === 1)
   return {
     code: link.code,
     url: link.url,
@@ -135,9 +137,9 @@ function viewOf(
     display_url: addresses.display(link),
     created_at: isoTime(link.createdAt),
     hit_count: link.hitCount,
-    ...propertiesView(link.properties),
-    ...aliasLists(aliases),
-    display_alias: aliases.find(({ displayed }) => displayed === 1)?.name ?? null,
+    ...propertiesView(addresses, link.properties),
+    ...aliasLists(addresses, aliases),
+    display_alias: chosen === undefined ? null : addresses.textOf(chosen),
   }
 }
 
@@ -153,8 +155,7 @@ export async function changeProperties(
   change: PropertiesChange,
 ): Promise<void> {
   const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  const { aliases: _, ...stored } = withoutPrimaryHost(deps.addresses, change)
-  await patchLinks(deps, owner, { ids, change: stored })
+  await patchLinks(deps, owner, { ids, change })
 }
 
 /**
@@ -165,9 +166,8 @@ export async function changeLink(
   deps: PropertiesDeps,
   owner: Account,
   code: string,
-  wanted: LinkChange,
+  { aliases, ...change }: LinkChange,
 ): Promise<void> {
-  const { aliases, ...change } = withoutPrimaryHost(deps.addresses, wanted)
   const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
   if (aliases) {
     const { added } = patchAliases(deps.aliases.ofLink(id), aliases)

@@ -47,7 +47,7 @@ type Problem = 'bad_times' | 'too_many_tags' | 'bad_domain'
 export type PatchRefusal = 'not_active' | Problem | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
-interface OwnedLink extends Omit<Link, 'createdAt' | 'domain'> {
+interface OwnedLink extends Pick<Link, 'id' | 'code' | 'accountId' | 'url'> {
   properties: LinkProperties
 }
 
@@ -70,9 +70,11 @@ export function propertyWrites(db: Database) {
         const problem = findProblem(after.properties)
         if (problem) return problem
       }
-      const moved = changes.filter(({ before, after }) => domainOf(before) !== domainOf(after))
       const { domain } = patch
-      const isUsable = !domain || domains.mayUse(author.accountId, domain)
+      const moved = changes.filter(
+        ({ before, after }) => before.properties.domain !== after.properties.domain,
+      )
+      const isUsable = domain === undefined || domains.mayUse(author.accountId, domain)
       if (moved.length > 0 && !isUsable) return 'bad_domain'
       const [first] = changes
       const planned = command.aliases && first && aliases.plan(first.before, command.aliases)
@@ -99,8 +101,6 @@ export function propertyWrites(db: Database) {
     },
   }
 }
-
-const domainOf = ({ properties }: OwnedLink): string | null => properties.domain
 
 /** Sets all properties. Triggers on `links` keep the tags, and invalidate counts of lists. */
 export function propertySetter(db: Database): (id: number, properties: LinkProperties) => void {

@@ -1,4 +1,5 @@
-import { hostOfDomain, idOfDomain } from '../addresses/use.ts'
+import { domainCell, readDomainId } from '../addresses/address.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { RuledDestination } from './destination-rules.ts'
 import type { ParsedUrl } from './link.ts'
@@ -137,8 +138,8 @@ interface Values {
   destinations: RuledDestination[]
   /** Of a password: Argon2id, or bcrypt until an imported link is first opened. */
   hash: string | null
-  /** The host; null for the primary domain. */
-  domain: string | null
+  /** Its id. Requests and views have its host, or null for the primary one. */
+  domain: number
 }
 type StoredKind = keyof Values
 export type Kind = Exclude<StoredKind, 'hash'>
@@ -151,6 +152,10 @@ interface Format<Value> {
 }
 
 const FORMATS: { readonly [Name in StoredKind]?: Format<Values[Name]> } = {
+  domain: {
+    read: (cell) => readDomainId(cell as number | null),
+    write: domainCell,
+  },
   flag: {
     read: (cell) => cell === 1,
     write: (value) => (value ? 1 : 0),
@@ -194,12 +199,12 @@ export type PropertiesRow = Record<PropertyName, Cell>
 
 /** Selects a `PropertiesRow` of `links`. */
 export const PROPERTY_COLUMNS = PROPERTIES.map(({ name, kind }) =>
-  kind === 'domain' ? `${hostOfDomain('links.domain_id')} AS ${name}` : name,
+  kind === 'domain' ? `domain_id AS ${name}` : name,
 ).join(', ')
 
 /** SQL: sets all properties to parameters in the order of `cellsOf`. */
 export const SET_PROPERTIES = PROPERTIES.map(({ name, kind }) =>
-  kind === 'domain' ? `domain_id = ${idOfDomain('?')}` : `${name} = ?`,
+  kind === 'domain' ? 'domain_id = ?' : `${name} = ?`,
 ).join(', ')
 
 const formatOf = (kind: StoredKind) => FORMATS[kind] as Format<unknown> | undefined
@@ -216,9 +221,13 @@ function cellOf({ name, kind }: Property, properties: LinkProperties): Cell {
   return format ? format.write(properties[name]) : (properties[name] as Cell)
 }
 
-export function propertiesView(properties: LinkProperties): PropertyJson {
+export function propertiesView(
+  { namedHost }: Pick<PublicUrls, 'namedHost'>,
+  properties: LinkProperties,
+): PropertyJson {
   const { password, ...view } = mapped(({ name, kind }) => {
     const value = properties[name]
+    if (kind === 'domain') return namedHost(value as number)
     return kind === 'time' && value !== null ? isoTime(value as number) : value
   })
   return { ...view, protected: password !== null } as PropertyJson
@@ -276,9 +285,15 @@ export interface PropertiesChange extends Omit<PropertiesPatch, 'expired_url' | 
   password?: string | null | undefined
 }
 
+/** The same with a domain by its host, or null for the primary one. */
+export type PropertiesFields = Omit<PropertiesChange, 'domain'> & {
+  domain?: string | null | undefined
+}
+
 /** JSON of each kind. */
-interface JsonValues extends Omit<Values, 'time'> {
+interface JsonValues extends Omit<Values, 'time' | 'domain'> {
   time: string | null
+  domain: string | null
 }
 /** The properties as the API returns them. */
 export type PropertyJson = {

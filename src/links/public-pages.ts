@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { ADDRESS_COLUMNS } from '../addresses/names.ts'
+import { ADDRESS_COLUMNS, type DisplayedLink, prepareAddressed } from '../addresses/names.ts'
 import { subject, write } from '../db/subject.ts'
-import type { Author, Link } from './link.ts'
+import type { Author } from './link.ts'
 import { accountCounts } from './quota.ts'
 
-interface PublicPage extends Pick<Link, 'code' | 'domain' | 'alias'> {
+interface PublicPage extends DisplayedLink {
   linkId: number
   url: string | null
   /** 1: with a password, so that the page never shows the destination. */
@@ -30,14 +30,15 @@ const SELECT = `SELECT link_id AS linkId, code, url, ${ADDRESS_COLUMNS},
 export const publicPages = subject({
   reads(db) {
     // None of an account whose links the owner of the service has disabled.
-    const byHash = db.prepare<PublicPage, [Uint8Array]>(
+    const byHash = prepareAddressed<PublicPage, [Uint8Array]>(
+      db,
       `${SELECT} JOIN accounts ON accounts.id = account_id
        WHERE hash = ? AND links_disabled_at IS NULL`,
     )
-    const byLink = db.prepare<PublicPage, [number]>(`${SELECT} WHERE link_id = ?`)
+    const byLink = prepareAddressed<PublicPage, [number]>(db, `${SELECT} WHERE link_id = ?`)
     return {
-      findByHash: (hash: Uint8Array): PublicPage | undefined => byHash.get(hash) ?? undefined,
-      findByLink: (linkId: number): PublicPage | undefined => byLink.get(linkId) ?? undefined,
+      findByHash: (hash: Uint8Array): PublicPage | undefined => byHash.get(hash),
+      findByLink: (linkId: number): PublicPage | undefined => byLink.get(linkId),
     }
   },
 

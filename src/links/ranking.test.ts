@@ -128,7 +128,7 @@ test('a page has the same links as a list', async () => {
       accountId: 1,
       url: 'https://example.com/',
       createdAt: 5,
-      domain: null,
+      domainId: 0,
       alias: null,
     },
   ])

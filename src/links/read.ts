@@ -2,13 +2,15 @@ import type { Database } from 'bun:sqlite'
 import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import type { AliasReads } from '../addresses/names.ts'
+import { prepareAddressed } from '../addresses/names.ts'
+import { searchTextOf } from '../addresses/resolve.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { LINK_COLUMNS, type Link, type PublicUrls, type SecretLink } from './link.ts'
+import { LINK_COLUMNS, type Link, type SecretLink } from './link.ts'
 import type { LinkPages } from './lists.ts'
-import { searchTextOf } from './resolve.ts'
 import type { ListQuery, ListView, LookupView } from './schema.ts'
 
 export interface ReadDeps {
@@ -72,8 +74,12 @@ export class LinkReads {
   readonly #lastId
 
   constructor(db: Database) {
-    this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
-    this.#secretByCode = db.prepare<SecretLink, [Code]>(
+    this.#byCode = prepareAddressed<Link, [Code]>(
+      db,
+      `SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`,
+    )
+    this.#secretByCode = prepareAddressed<SecretLink, [Code]>(
+      db,
       `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
     )
     this.#isProtected = db.prepare<object, [number]>(
@@ -88,7 +94,7 @@ export class LinkReads {
   }
 
   findByCode(code: Code): Link | undefined {
-    return this.#byCode.get(code) ?? undefined
+    return this.#byCode.get(code)
   }
 
   /** The URL that anybody may see: null for a link with a password. */
@@ -98,6 +104,6 @@ export class LinkReads {
 
   /** The link with the hash of its passcode. */
   findSecretByCode(code: Code): SecretLink | undefined {
-    return this.#secretByCode.get(code) ?? undefined
+    return this.#secretByCode.get(code)
   }
 }

@@ -46,7 +46,10 @@ const creationRoutes = (deps: Deps) =>
       async ({ request, account, status }) => {
         const body = await readBody(deps.bodies, request, ShortenBody, account.id)
         const { url, code, ...fields } = body
-        const view = await shorten(deps, account, url, { code, ...changeOf(fields) })
+        const view = await shorten(deps, account, url, {
+          code,
+          ...changeOf(deps.addresses, fields),
+        })
         return status(view.reused ? 200 : 201, view)
       },
       {
@@ -73,7 +76,7 @@ const creationRoutes = (deps: Deps) =>
       async ({ request, account, status }) => {
         const body = await readBody(deps.bodies, request, ReserveBody, account.id)
         const { code, ...fields } = body
-        return status(201, await reserve(deps, account, code, changeOf(fields)))
+        return status(201, await reserve(deps, account, code, changeOf(deps.addresses, fields)))
       },
       {
         detail: operation({
@@ -234,7 +237,7 @@ const propertyChanges = (deps: Deps) =>
       '/links/:code',
       async ({ request, account, params: { code } }) => {
         const body = await readBody(deps.bodies, request, LinkBody, account.id)
-        await changeLink(deps, account, code, changeOf(body))
+        await changeLink(deps, account, code, changeOf(deps.addresses, body))
         return getProperties(deps, account, code)
       },
       {

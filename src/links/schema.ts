@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { BAD_DOMAIN, canonicalHost } from '../addresses/address.ts'
-import { aliasFields } from '../addresses/schema.ts'
+import { aliasFields, DomainHost } from '../addresses/schema.ts'
 import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { DestinationModel, destinationsBody } from './destination-schema.ts'
@@ -10,7 +9,7 @@ import {
   type Kind,
   MAX_HITS_MAX,
   PROPERTIES,
-  type PropertiesChange,
+  type PropertiesFields,
   type PropertyJson,
   SETTABLE_PROPERTIES,
   type SettableName,
@@ -291,16 +290,10 @@ const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodTy
   },
   url: ({ name }) => urlModel(badStart(name), name).nullish(),
   destinations: ({ description }) => destinationsBody(description),
-  domain: ({ description }) =>
-    z
-      .string(BAD_DOMAIN)
-      .overwrite((text) => canonicalHost(text) ?? '')
-      .min(1, BAD_DOMAIN)
-      .meta({ description, example: 'go.example' })
-      .nullish(),
+  domain: ({ description }) => DomainHost.meta({ description, example: 'go.example' }).nullish(),
 }
 
-type Bodies = { [Name in SettableName]: z.ZodType<PropertiesChange[Name]> }
+type Bodies = { [Name in SettableName]: z.ZodType<PropertiesFields[Name]> }
 const bodies = Object.fromEntries(
   SETTABLE_PROPERTIES.map((property) => [property.name, BODIES[property.kind](property)]),
 ) as Bodies

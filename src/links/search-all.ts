@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { prepareAddressed } from '../addresses/names.ts'
 import { type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { ID_MAX } from './count-index.ts'
@@ -49,7 +50,8 @@ export const searchAllScans = {
     const byIds = db.prepare<Row, [string]>(
       `${rows} WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
     )
-    const linksOf = db.prepare<Link, [string]>(
+    const linksOf = prepareAddressed<Link, [string]>(
+      db,
       `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))`,
     )
     return ({ text, from = { id: ID_MAX }, limit }: SliceQuery): Slice => {

@@ -1,15 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { type Address, domainCell } from '../addresses/address.ts'
 import {
   type AliasChange,
-  type AliasName,
   type AliasPatch,
   aliasPatcher,
   aliasRows,
   closedCodes,
-  parseName,
+  codesInUse,
+  prepareAddressed,
 } from '../addresses/names.ts'
-import { type DomainRef, domainUses } from '../addresses/use.ts'
+import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import { perConnection } from '../db/subject.ts'
 import { type Code, newCode, toCode } from '../lib/code.ts'
@@ -103,7 +104,7 @@ function creation(db: Database) {
   /** One link per item, in order: a new one, or the one that the account has for the URL. */
   const create = ({ accountId, createdAt, items, quota }: CreateLinks): Creation[] => {
     const before = accounts.stored(accountId)
-    const about = { accountId, createdAt, domain: domains.defaultOf(accountId) }
+    const about = { accountId, createdAt, domainId: domains.defaultOf(accountId) }
     let total = before
     const links = items.map((item): Creation => {
       const existing = reuse(accountId, item.urlKey)
@@ -140,14 +141,6 @@ function singleCreation(db: Database) {
   const reuse = linkReuser(db)
   const isInUse = codesInUse(db)
   const domains = domainUses(db)
-  /** Null for the primary domain; undefined for one that the account may not use. */
-  const findDomain = ({
-    accountId,
-    patch: { domain },
-  }: CreateLink): DomainRef | null | undefined => {
-    if (domain === undefined) return domains.defaultOf(accountId)
-    return domain === null ? null : (domains.findUsable(accountId, domain) ?? undefined)
-  }
   return {
     /** A link with its properties and aliases, or why nothing was created. */
     createLink(command: CreateLink): CreatedOne | CreateRefusal {
@@ -157,9 +150,9 @@ function singleCreation(db: Database) {
       if (existing) return { link: { ...existing, reused: true } }
       if (!isGenerated && isInUse(command.item.code)) return 'code_in_use'
 
-      const domain = findDomain(command)
-      if (domain === undefined) return 'bad_domain'
-      const patch = { ...command.patch, domain: domain?.host ?? null }
+      const { domain: domainId = domains.defaultOf(accountId) } = command.patch
+      if (!domains.mayUse(accountId, domainId)) return 'bad_domain'
+      const patch = { ...command.patch, domain: domainId }
       const properties = patchProperties(NO_PROPERTIES, patch)
       const problem = findProblem(properties)
       if (problem) return problem
@@ -167,15 +160,14 @@ function singleCreation(db: Database) {
       if (typeof planned === 'string' || 'taken' in planned) return planned
       const item = withFreeCode(command, planned.added)
       if (!item) {
-        const name = planned.added.find(hasCodeOf(command.item)) ?? ''
-        return { taken: parseName(name).path }
+        return { taken: planned.added.find(hasCodeOf(command.item))?.path ?? '' }
       }
 
       const urlBytes = bytesOf(item.url) + bytesOfProperties(properties) + planned.bytes
       const added = { links: 1, urlBytes }
       const exceeded = accounts.exceededBy(accountId, added, quota)
       if (exceeded) return exceeded
-      const about = { accountId, createdAt, domain }
+      const about = { accountId, createdAt, domainId }
       const link = isGenerated ? insertGenerated(item, about) : insert(item, about)
       if (!link) return 'code_in_use'
       setProperties(link.id, properties)
@@ -191,8 +183,8 @@ const NO_LINK = 0
 
 const hasCodeOf =
   ({ code }: Pick<NewLink, 'code'>) =>
-  (name: AliasName): boolean =>
-    toCode(parseName(name).path) === code
+  ({ path }: Address): boolean =>
+    toCode(path) === code
 
 /**
  * The link to insert: its aliases would close a code of their form. Undefined if that is the code
@@ -200,21 +192,14 @@ const hasCodeOf =
  */
 function withFreeCode(
   { item, isGenerated }: Pick<CreateLink, 'item' | 'isGenerated'>,
-  names: readonly AliasName[],
+  aliases: readonly Address[],
 ): NewLink | undefined {
   let free = item
-  while (names.some(hasCodeOf(free))) {
+  while (aliases.some(hasCodeOf(free))) {
     if (!isGenerated) return undefined
     free = { ...free, code: nextCode(free.code) }
   }
   return free
-}
-
-/** Whether a link has the code, or nobody can claim it. */
-function codesInUse(db: Database): (code: Code) => boolean {
-  const byCode = db.prepare<object, [Code]>('SELECT 1 FROM links WHERE code = ?')
-  const isClosed = closedCodes(db)
-  return (code) => byCode.get(code) !== null || isClosed(code)
 }
 
 /** Finds the link that an account has for a URL. A scheduled deletion of it is canceled. */
@@ -224,7 +209,8 @@ function linkReuser(db: Database) {
   )
   // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
   // (decision 001).
-  const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
+  const byUrl = prepareAddressed<Link, [AccountId, Uint8Array | null]>(
+    db,
     `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
@@ -242,7 +228,8 @@ function change(db: Database) {
   const findStored = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
     `SELECT account_id AS accountId, ${URL_BYTES} AS urlBytes FROM links WHERE id = ?`,
   )
-  const setUrl = db.prepare<Link, [string, Uint8Array, number]>(
+  const setUrl = prepareAddressed<Link, [string, Uint8Array, number]>(
+    db,
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
   )
   return {
@@ -267,7 +254,8 @@ function change(db: Database) {
 function deletion(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
-  const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
+  const removeLink = prepareAddressed<Link & { urlBytes: number }, [number]>(
+    db,
     `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${storedBytes()} AS urlBytes`,
   )
   const isOwned = db.prepare<object, [number, AccountId]>(
@@ -346,10 +334,7 @@ function nextCode(code: Code): Code {
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
 
 /** What new links of one command have in common. */
-interface NewLinkOf extends Pick<Link, 'accountId' | 'createdAt'> {
-  /** Null for the primary domain. */
-  domain: DomainRef | null
-}
+type NewLinkOf = Pick<Link, 'accountId' | 'createdAt' | 'domainId'>
 
 /** Inserts links. Replaces a generated code that is in use (about one link in a million). */
 export function generatedInserter(db: Database) {
@@ -373,13 +358,13 @@ function linkInserter(db: Database) {
     `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash, domain_id)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
   )
-  return (item: NewLink, { accountId, createdAt, domain }: NewLinkOf): Link | undefined => {
+  return (item: NewLink, { accountId, createdAt, domainId }: NewLinkOf): Link | undefined => {
     const { code, url, urlKey, passcodeHash } = item
     if (isClosed(code)) return undefined
-    const domainId = domain?.id ?? null
-    const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash, domainId)
+    const domain = domainCell(domainId)
+    const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash, domain)
     if (done.changes === 0) return undefined
     const id = Number(done.lastInsertRowid)
-    return { id, code, accountId, url, createdAt, domain: domain?.host ?? null, alias: null }
+    return { id, code, accountId, url, createdAt, domainId, alias: null }
   }
 }

@@ -1,13 +1,13 @@
 import { hashesEqual } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import type { AliasReads } from '../addresses/names.ts'
+import { type ResolveDeps, resolveLink } from '../addresses/resolve.ts'
 import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
 import { toCode } from '../lib/code.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type ParsedUrl, type SecretLink } from './link.ts'
 import type { LinkReads } from './read.ts'
-import { type ResolveDeps, resolveLink } from './resolve.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
 import { urlKey } from './url.ts'
 
@@ -103,7 +103,7 @@ async function setUrl(
  * The account's own link that a text names: see `resolveLink`. Throws the same `code_not_found` for
  * a text that names no link and for another account's link.
  */
-export function requireOwnedLink(deps: ResolveDeps, owner: Account, text: string): Link {
+export function requireOwnedLink(deps: ResolveDeps<Link>, owner: Account, text: string): Link {
   const link = resolveLink(deps, text)
   if (link?.accountId !== owner.id) throw notFound(text)
   return link
@@ -114,7 +114,7 @@ const CHANGED_MAX = 100
 
 /** The ids of the account's own links. Throws `code_not_found` for the first other code. */
 export function requireOwnedIds(
-  deps: ResolveDeps,
+  deps: ResolveDeps<Link>,
   owner: Account,
   codes: readonly string[],
 ): number[] {

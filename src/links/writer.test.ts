@@ -17,7 +17,7 @@ const reserve = {
   item: { code: code('SPRING'), url: null, urlKey: null, passcodeHash: new Uint8Array(32) },
   isGenerated: false,
   patch: {},
-  aliases: { set: ['old-path'] },
+  aliases: { set: [{ domainId: 0, path: 'old-path' }] },
 }
 const change = { id: 1, url: 'http://a/', urlKey: new Uint8Array(16), quota, author }
 
@@ -94,7 +94,13 @@ const committed = [
       aliases: { changed: ['old-path', 'Spring'], isAnyCase: true },
     },
     run: (links: LinkWriter) =>
-      links.patchLinks({ ids: [1], patch: {}, aliases: { set: ['Spring'] }, quota, author }),
+      links.patchLinks({
+        ids: [1],
+        patch: {},
+        aliases: { set: [{ domainId: 0, path: 'Spring' }] },
+        quota,
+        author,
+      }),
     effects: [
       'change SPRING',
       'drop hits of SPRING',

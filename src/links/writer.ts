@@ -1,5 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
 import { BAD_DOMAIN } from '../addresses/address.ts'
+import type { Addressed } from '../addresses/names.ts'
 import { BAD_ALIASES, BAD_DISPLAY_ALIAS } from '../addresses/schema.ts'
 import type { Quota } from '../config.ts'
 import type { Effects } from '../db/effects.ts'
@@ -9,7 +10,7 @@ import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
-import type { Addressed, Author, CreatedLink, CreateLinks, Link } from './link.ts'
+import type { Author, CreatedLink, CreateLinks, Link } from './link.ts'
 import type { PatchLinks, PatchRefusal } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
 import { BAD_TAGS, BAD_TIMES } from './schema.ts'
@@ -141,7 +142,7 @@ export class LinkEffects implements Effects {
     this.#options = options
   }
 
-  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'domain' | 'reused'>[]): void {
+  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'domainId' | 'reused'>[]): void {
     const { codes, images, indexer } = this.#options
     for (const link of links) {
       const { code, reused } = link

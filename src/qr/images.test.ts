@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { decodeQr } from '../../test/support/decode-qr.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { inProcess } from '../../test/support/in-process.ts'
+import { PublicUrls } from '../addresses/urls.ts'
 import type { Code } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
-import { PublicUrls } from '../links/link.ts'
 import { QrImages } from './images.ts'
 import { writePng } from './logo.ts'
 import { parseQrOptions } from './options.ts'
@@ -14,10 +14,19 @@ import { type RenderCommand, type Rendered, type Renderer, renderer } from './re
 
 const ACCOUNT = 7
 const CODES = ['SPRING26', 'SUMMER26', 'AUTUMN26'] as Code[]
-const LINKS = CODES.map((code) => ({ code, domain: null }))
+const LINKS = CODES.map((code) => ({ code, domainId: 0 }))
 const white = { width: 8, height: 8, data: new Uint8Array(256).fill(255) }
 
-const domains = { primary: { host: 'hop.test' }, findByHost: () => undefined }
+const primary = {
+  id: 0,
+  isPrimary: true,
+  host: 'hop.test',
+  codes: 'all',
+  rootUrl: undefined,
+  notFoundUrl: undefined,
+} as const
+const none = () => undefined
+const domains = { primary, findByHost: none, findById: none, hostOf: none }
 
 /** Images over a renderer in the same thread. `render`: in place of the real one. */
 function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
@@ -41,7 +50,7 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
           accountId: ACCOUNT,
           url: null,
           createdAt: 0,
-          domain: null,
+          domainId: 0,
           alias: null,
         }),
       },
@@ -82,7 +91,7 @@ test('images of two clients with a logo are rendered in turn, and none is refuse
   })
   const request = async (client: string, name: string, logo = '1') => {
     const options = parseQrOptions({ logo, size: '2048', caption: name })
-    await it.images.render({ code: CODES[0] as Code, domain: null }, options, client)
+    await it.images.render({ code: CODES[0] as Code, domainId: 0 }, options, client)
     done.push(name)
   }
   await Promise.all([
@@ -105,7 +114,7 @@ test('the batches of two accounts are rendered in turn', async () => {
   const many = async (codes: Code[], account: number) => {
     for (const code of codes) {
       await it.images.renderOne(
-        { code, domain: null },
+        { code, domainId: 0 },
         parseQrOptions({}),
         account,
         `http://hop.test/${code}`,
@@ -122,11 +131,7 @@ test('the batches of two accounts are rendered in turn', async () => {
 test('a check needs no answer of the thread that renders', async () => {
   const { promise } = Promise.withResolvers<Rendered>()
   using it = imagesOf(() => promise)
-  void it.images.render(
-    { code: CODES[0] as Code, domain: null },
-    parseQrOptions({ logo: '1' }),
-    'a',
-  )
+  void it.images.render({ code: CODES[0] as Code, domainId: 0 }, parseQrOptions({ logo: '1' }), 'a')
   expect(await it.images.checkLogo(writePng(white), { accountId: ACCOUNT })).toHaveProperty('png')
   expect(await it.images.isReadable({ options: parseQrOptions({}) }, { accountId: ACCOUNT })).toBe(
     true,

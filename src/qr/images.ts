@@ -1,4 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
+import type { Addressed } from '../addresses/names.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
@@ -7,7 +9,6 @@ import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { Owner } from '../limits/shared-budget.ts'
-import type { Addressed, PublicUrls } from '../links/link.ts'
 import type { links } from '../links/subject.ts'
 import type { CodeImages } from '../links/writer.ts'
 import { contentOf } from './content.ts'
@@ -28,7 +29,7 @@ const PAUSE_MS = 100
 /** Slow images, or checks, that wait. */
 const QUEUE_MAX = 512
 
-const LONGEST = { code: 'QWERTYUIOP0123456789' as Code, domain: null }
+const LONGEST = 'QWERTYUIOP0123456789' as Code
 
 type CheckThread = Pick<Thread<ReadabilityChecks>, 'call' | 'close'>
 
@@ -55,8 +56,6 @@ type BatchCall<Result> = (
   renderer: QrImagesOptions['renderer'],
   call: { background: true },
 ) => Promise<Result>
-
-const addressed = ({ code, domain }: Addressed): Addressed => ({ code, domain })
 
 const newQueue = () =>
   new FairQueue({
@@ -104,7 +103,8 @@ export class QrImages implements CodeImages {
   }
 
   /** The stored image of a link; undefined if there is none. */
-  async find({ code, domain }: Addressed): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async find({ code, domainId }: Addressed): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const domain = this.#options.addresses.namedHost(domainId)
     const bytes = await Bun.file(this.#files.path(code, domain))
       .bytes()
       .catch(() => undefined)
@@ -214,8 +214,12 @@ export class QrImages implements CodeImages {
   ): Promise<Result> {
     const work = async () => {
       const thread = await this.#options.startChecks()
+      const { addresses } = this.#options
       try {
-        return await check(thread, this.#options.addresses.short(LONGEST))
+        return await check(
+          thread,
+          addresses.short({ code: LONGEST, domainId: addresses.primary.id }),
+        )
       } finally {
         await thread.close()
       }
@@ -236,7 +240,12 @@ export class QrImages implements CodeImages {
 
   /** The argument of `store` and `storeAll` for a link. */
   #imageOf(link: Addressed) {
-    return { ...addressed(link), text: this.#options.addresses.short(link) }
+    const { addresses } = this.#options
+    return {
+      code: link.code,
+      domain: addresses.namedHost(link.domainId),
+      text: addresses.short(link),
+    }
   }
 
   #command(link: Addressed, options: QrOptions, given?: string): RenderCommand {

@@ -1,15 +1,16 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
+import type { Addressed } from '../addresses/names.ts'
+import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError } from '../errors.ts'
 import { type Client, clientNetwork } from '../hot/client-address.ts'
-import { NO_LINK, PRIMARY_ID } from '../hot/destination-cache.ts'
+import { NO_LINK } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { DestinationReads } from '../links/destination.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
-import type { Addressed, PublicUrls } from '../links/link.ts'
 import { getLink, type LinkReads } from '../links/read.ts'
 import type { QrImages } from './images.ts'
 import { parseQrOptions, QrQuery } from './options.ts'
@@ -170,11 +171,10 @@ function spendRead({ limiter }: QrDeps, { client, set }: FileCaller): void {
 }
 
 /** A disabled code of a deleted link has a destination but no link. */
-function findAddressed({ destinations, reads }: QrDeps, code: Code): Addressed | undefined {
+function findAddressed({ destinations }: QrDeps, code: Code): Addressed | undefined {
   const destination = destinations.findByCode(code)
   if (!destination || destination.id === NO_LINK) return undefined
-  if (destination.domainId === PRIMARY_ID) return { code, domain: null }
-  return reads.findByCode(code)
+  return { code, domainId: destination.domainId }
 }
 
 /** The link of an existing code. Throws `code_not_found`. */

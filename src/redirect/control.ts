@@ -3,20 +3,21 @@ import type { Account } from '../accounts/store.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
 import type { AliasReads } from '../addresses/names.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
+import type { CodeVersions } from '../hot/code-versions.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { VisitRecorder } from '../hot/visit-ring.ts'
 import type { RequestBodies } from '../http/body.ts'
 import { clientOf, markShortLink, type RequestHeaders } from '../http/context.ts'
 import { type GuardDeps, rateLimited } from '../http/guard.ts'
-import { type Code, toCode } from '../lib/code.ts'
+import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { type DestinationReads, type HitLimits, rulesReader } from '../links/destination.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
 import { LazyCountries } from '../visits/country.ts'
 import { DestinationChooser } from './choose-destination.ts'
 import {
-  type AliasedLink,
   type FollowRequest,
+  type FoundLink,
   follower,
   isForeign,
   type PasswordAttempt,
@@ -39,14 +40,18 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   log: Log
   counters: Pick<RedirectCounters, 'add'>
   domains: DomainMap
+  versions: Pick<CodeVersions, 'ofKey'>
 }
 
 /** Requests for short links on the control thread. */
 export interface ControlFollower {
-  /** Throws AppError for a POST whose body is no form. */
   answer(text: string, request: Request): Promise<Answer>
-  /** Whether the path is that of a link with a password, so that a form may be sent to it. */
-  isProtected(text: string, request: Request): boolean
+  /**
+   * The answer to a POST with the form of a link with a password; throws AppError for a body that
+   * is no form. Undefined for a path of no such link, and without a look-up if the caller's budget
+   * for unknown paths is used up: refuse it as one without a route.
+   */
+  answerForm(text: string, request: Request): Promise<Answer> | undefined
 }
 
 /**
@@ -54,19 +59,18 @@ export interface ControlFollower {
  * with `max_hits` or a password, in an unusual form, and during a failure of the database.
  */
 export function controlFollower(deps: ControlDeps): ControlFollower {
-  const { limiter, address, counters, domains } = deps
+  const { limiter, address, counters, domains, versions } = deps
   const { clock, countryFile, countryHeader } = deps
   const countries = countryFile === undefined ? undefined : new LazyCountries(countryFile)
   const chooser = new DestinationChooser({ clock, countries, countryHeader })
   const answers = new Answers(deps)
-  const { findByCode, findAlias, findLink, pathIn } = linkFinder(deps)
+  const find = linkFinder(deps)
   const gate = new PasswordGate(deps)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
-  const follow = follower({ ...deps, findByCode, findAlias, holdsBack, isUnlocked, chooser })
+  const follow = follower({ ...deps, ...FOUND, holdsBack, isUnlocked, chooser })
   const readRules = rulesReader()
-  const rulesOf = (path: string, domain: RequestDomain) => {
-    const link = findLink(path, domain)
+  const protectedIn = ({ link }: FoundLink) => {
     const rules = link?.rules ? readRules(link.rules) : undefined
     return link && rules?.password
       ? { rules, link: { id: link.id, hash: rules.password } }
@@ -74,7 +78,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   }
   /** The result for the password of a request, unless the request needs none. */
   const attemptOf = async (
-    found: ReturnType<typeof rulesOf>,
+    found: ReturnType<typeof protectedIn>,
     headers: Headers,
     sent: string | undefined,
     client: Client,
@@ -84,30 +88,34 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     return gate.isUnlocked(headers, found.link) ? undefined : gate.verify(found.link, sent, client)
   }
 
-  const answer = async (text: string, request: Request): Promise<Answer> => {
+  /** `before`: the link of a form. */
+  const answer = async (text: string, request: Request, before?: FoundPath): Promise<Answer> => {
     const { headers, method } = request
     markShortLink(request)
     const client = clientOf(address, request)
-    const isForm = method === 'POST'
-    const sent = isForm ? await readForm(deps, request, client) : basicPassword(headers)
+    const sent = before ? await readForm(deps, request, client) : basicPassword(headers)
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
       const key = headers.get('x-api-key')
       account = key === null ? undefined : findAccount(deps, key)
-      const path = pathIn(text, domain)
-      const found = sent === undefined ? undefined : rulesOf(path, domain)
-      const attempt = await attemptOf(found, headers, sent, client)
+      const current = (found: FoundPath) =>
+        found.code !== undefined && versions.ofKey(found.code) !== found.version
+          ? find(text, domain)
+          : found
+      const first = before ? current(before) : find(text, domain)
+      const attempt = await attemptOf(protectedIn(first), headers, sent, client)
+      const found = current(first)
       const about = {
-        text: path,
+        text: found.path,
         asked: text,
         query: queryOf(request.url),
         isHit: method !== 'HEAD',
         attempt,
         get: (name: string) => headers.get(name),
       }
-      const answer = follow(about, client, account) as Answer
-      if (!isForm || answer.status !== 302) return answer
+      const answer = follow(about, client, account, found) as Answer
+      if (!before || answer.status !== 302) return answer
       const cookie = attempt && 'unlocked' in attempt && gate.cookie(attempt.unlocked)
       Object.assign(answer.headers, NO_REFERRER, cookie && { 'Set-Cookie': cookie })
       return { ...answer, status: 303 }
@@ -121,33 +129,53 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       return answer
     }
   }
-  const isProtected = (text: string, request: Request): boolean => {
-    const domain = domains.ofRequest(request)
-    return rulesOf(pathIn(text, domain), domain) !== undefined
+  const answerForm = (text: string, request: Request): Promise<Answer> | undefined => {
+    const account = findAccount(deps, request.headers.get('x-api-key'))
+    if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
+    const found = find(text, domains.ofRequest(request))
+    return protectedIn(found) && answer(text, request, found)
   }
-  return { answer, isProtected }
+  return { answer: (text, request) => answer(text, request), answerForm }
 }
 
-function linkFinder({ destinations, aliases }: Pick<ControlDeps, 'destinations' | 'aliases'>) {
-  const findAlias = (path: string, domain: RequestDomain): AliasedLink | null => {
-    const alias = aliases.findByPath(path, domain)
-    const link = alias && destinations.findByCode(alias.code)
-    return link ? { code: alias.code, link } : null
-  }
-  const findByCode = (code: Code) => destinations.findByCode(code) ?? null
-  const findLink = (path: string, domain: RequestDomain) => {
+/** `find` has found the link of each request before. */
+const FOUND = { findByCode: () => null, findAlias: () => null }
+
+/** A link, and the path or the part of it that names the link. */
+interface FoundPath extends FoundLink {
+  path: string
+  /** Of the code, read before the database: another one means that the link has changed. */
+  version: number
+}
+
+function linkFinder({
+  destinations,
+  aliases,
+  versions,
+}: Pick<ControlDeps, 'destinations' | 'aliases' | 'versions'>) {
+  const findLink = (path: string, domain: RequestDomain): FoundPath | undefined => {
     const code = toCode(path)
-    const direct = code && findByCode(code)
-    if (direct) return isForeign(direct, domain) ? undefined : direct
-    return findAlias(path, domain)?.link
+    const version = code === undefined ? 0 : versions.ofKey(code)
+    const direct = code && destinations.findByCode(code)
+    if (direct) return isForeign(direct, domain) ? undefined : { path, code, link: direct, version }
+    const alias = aliases.findByPath(path, domain)
+    if (!alias) return undefined
+    const ofAlias = versions.ofKey(alias.code)
+    const link = destinations.findByCode(alias.code)
+    return link ? { path, code: alias.code, link, version: ofAlias } : undefined
   }
-  /** The path, or the part of it that is a link. */
-  const pathIn = (text: string, domain: RequestDomain): string => {
+  return (text: string, domain: RequestDomain): FoundPath => {
     const part = withoutSigns(text)
-    const isPart = part !== text && !findLink(text, domain) && findLink(part, domain)
-    return isPart ? part : text
+    return (
+      findLink(text, domain) ??
+      (part === text ? undefined : findLink(part, domain)) ?? {
+        path: text,
+        code: undefined,
+        link: null,
+        version: 0,
+      }
+    )
   }
-  return { findByCode, findAlias, findLink, pathIn }
 }
 
 const NO_REFERRER = { 'Referrer-Policy': 'no-referrer' }

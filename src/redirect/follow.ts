@@ -71,11 +71,18 @@ export interface ProtectedLink {
 
 export type PasswordAttempt = { unlocked: ProtectedLink } | { refusal: PasswordRefusal }
 
+/** The link that was found for a request, on the control thread; null if there is none. */
+export interface FoundLink {
+  code: Code | undefined
+  link: Destination | null
+}
+
 /** Undefined on a redirect thread: the control thread must answer. */
 export type Follow = (
   request: FollowRequest,
   client: Client,
   account?: Account,
+  found?: FoundLink,
 ) => Answer | undefined
 
 const NO_RULES: LinkRules = {}
@@ -92,14 +99,14 @@ export function follower(deps: FollowDeps): Follow {
   const answers = new Answers(deps)
   const readRules = rulesReader()
 
-  return (request, client, account) => {
+  return (request, client, account, found) => {
     const domain = domains.isEmpty ? domains.primary : domains.ofHost(request.get('host') ?? '')
     if (domain === undefined) return undefined
-    const named = toCode(request.text)
-    const direct = named === undefined ? null : findByCode(named)
-    const alias = direct === null ? findAlias(request.text, domain) : null
+    const named = found ? found.code : toCode(request.text)
+    const direct = found ? found.link : named === undefined ? null : findByCode(named)
+    const alias = found || direct !== null ? null : findAlias(request.text, domain)
     const code = alias ? alias.code : named
-    const own = direct && isForeign(direct, domain) ? null : direct
+    const own = !found && direct && isForeign(direct, domain) ? null : direct
     const link = alias ? alias.link : own
     const isUncertain = link === undefined || alias === undefined || code === undefined
     if (!hitLimits && isUncertain) return undefined

@@ -1,6 +1,5 @@
 import type { RequestDomain } from '../addresses/map.ts'
 import { REFUSALS } from '../errors.ts'
-import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { newRequestId, type RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
@@ -143,8 +142,8 @@ export class Answers {
     return { answer, requestId }
   }
 
-  #pagesOf({ id }: RequestDomain): VisitorPages {
-    return id === PRIMARY_ID ? this.#pages : this.#pagesOfOthers
+  #pagesOf({ isPrimary }: RequestDomain): VisitorPages {
+    return isPrimary ? this.#pages : this.#pagesOfOthers
   }
 
   #page(code: Refusal, { headers, reason, domain }: Refused): Answer | undefined {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { addDomain } from '../../src/addresses/operations.ts'
-import { resolveLink } from '../../src/links/resolve.ts'
+import { resolveLink } from '../../src/addresses/resolve.ts'
 import { testApp } from '../support/app.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import {

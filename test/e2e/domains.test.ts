@@ -217,7 +217,8 @@ test('new links of an account get its default domain', async () => {
   await using app = await appWithDomains()
   const { data } = app.administration
   const accountId = app.administration.accounts.findByEmail('free@example.com')?.id ?? 0
-  expect(await data.domains.setDefault({ accountId, host: GO })).toBe(true)
+  const domainId = data.domains.findByHost(GO)?.id ?? 0
+  expect(await data.domains.setDefault({ accountId, domainId })).toBe(true)
   const url = 'https://example.com/new'
   const { status, body } = await app.call('POST', '/api/shorten', { key: 'free', json: { url } })
   expect([status, body.short_url]).toEqual([201, `http://${GO}/${body.code}`])

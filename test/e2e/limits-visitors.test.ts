@@ -1,9 +1,12 @@
 import { expect, test } from 'bun:test'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AliasReads } from '../../src/addresses/names.ts'
+import type { DestinationReads } from '../../src/links/destination.ts'
 import { freshIpv4, guessedCodes, ipv6Networks } from '../abuse/addresses.ts'
 import { type Answer, type CallOptions, eventually, type TestApp, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
+import { LOCKED, send, WORD, withPassword } from '../support/link-passwords.ts'
 
 /** Limits of addresses without an API key: redirects, unknown codes, images, and floods. */
 
@@ -286,4 +289,52 @@ test('an IPv6 /45 cannot fill the limiter: under pressure new networks are count
   expect(await metric(app, OVERFLOW)).toBe(0)
   const visitor = await app.call('GET', '/POSTER26', { from: '203.0.113.9' })
   expect(budgetOf(visitor)).toEqual({ status: 302, limit: '6000', remaining: '5999' })
+})
+
+/** Counts the look-ups of links and aliases in the database for requests of the control thread. */
+function countLookUps(app: TestApp): () => number {
+  const service = app.administration as unknown as {
+    destinations: DestinationReads
+    aliases: AliasReads
+  }
+  let count = 0
+  const counted = <Args extends unknown[], Found>(find: (...args: Args) => Found) => {
+    return (...args: Args): Found => {
+      count++
+      return find(...args)
+    }
+  }
+  const { destinations, aliases } = service
+  destinations.findByCode = counted(destinations.findByCode.bind(destinations))
+  aliases.findByPath = counted(aliases.findByPath.bind(aliases))
+  return () => count
+}
+
+test('a flood of POST to unknown paths is refused without a look-up in the database', async () => {
+  await using app = await testApp({
+    env: { ANONYMOUS_READS_PER_MINUTE: '3', ANONYMOUS_REDIRECTS_PER_MINUTE: '0' },
+  })
+  const lookUps = countLookUps(app)
+  const post = (path: string) => app.call('POST', path, { from: SCHOOL })
+  const answers = [await post('/NOBODY99'), await post('/no/such/path'), await post('/nothing')]
+  expect(answers.map(({ status }) => status)).toEqual([405, 404, 405])
+  const before = lookUps()
+  expect(before).toBeGreaterThan(0)
+  for (const path of ['/NOBODY99', '/no/such/path', '/nothing', '/POSTER26']) {
+    expect(budgetOf(await post(path))).toEqual({ status: 429, limit: '3', remaining: '0' })
+  }
+  expect(lookUps()).toBe(before)
+})
+
+test('the form of a link with a password finds the link once', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
+  await withPassword(app)
+  const json = { aliases: ['menu'] }
+  await app.call('PATCH', `/api/links/${LOCKED}`, { key: 'free', json })
+  const lookUps = countLookUps(app)
+  expect((await send(app, WORD)).status).toBe(303)
+  expect(lookUps()).toBe(1)
+  // The alias, and its link.
+  expect((await send(app, WORD, '/menu')).status).toBe(303)
+  expect(lookUps()).toBe(3)
 })

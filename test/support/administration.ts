@@ -1,4 +1,5 @@
 import { DomainMap } from '../../src/addresses/map.ts'
+import { PublicUrls } from '../../src/addresses/urls.ts'
 import type { Administration } from '../../src/cli/administration.ts'
 import { subjects } from '../../src/data.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
@@ -7,7 +8,6 @@ import { openSubjects, writeFunctions } from '../../src/db/subject.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { functionOf } from '../../src/lib/thread.ts'
-import { PublicUrls } from '../../src/links/link.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
 
 const BASE_URL = 'https://hop.test'

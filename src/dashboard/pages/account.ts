@@ -67,8 +67,8 @@ export const accountPages = signedInPages({
     return seeOther(`${PATH}?done=zone`)
   },
   'POST /app/account/domain': async ({ deps, user, form }) => {
-    const host = form.text('domain') || null
-    if (!(await deps.data.domains.setDefault({ accountId: user.account.id, host }))) {
+    const domainId = deps.addresses.idOf(form.text('domain'))
+    if (!(await deps.data.domains.setDefault({ accountId: user.account.id, domainId }))) {
       throw refuse('The account may not use this domain.')
     }
     return seeOther(`${PATH}?done=domain`)
@@ -160,7 +160,7 @@ function domainCard({ deps, user }: PageContext): Html | false {
         parts.select({
           name: 'domain',
           label: 'Domain',
-          value: domains.defaultOf(user.account.id) ?? '',
+          value: deps.addresses.namedHost(domains.defaultOf(user.account.id)) ?? '',
           choices: domainChoices(deps, hosts),
         }),
         html`<p class="hint">Also for links of the API. Links that

@@ -1,9 +1,9 @@
+import type { PublicUrls } from '../../addresses/urls.ts'
 import { parseWith } from '../../http/body.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import { exportLinks } from '../../links/export.ts'
-import type { PublicUrls } from '../../links/link.ts'
 import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
 import {
   type PropertiesChange,
@@ -219,7 +219,7 @@ const HEAD = BYTE_ORDER_MARK + csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAM
 const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
   links
     .map((link) => {
-      const view = propertiesView(link.properties)
+      const view = propertiesView(addresses, link.properties)
       const properties = PROPERTY_NAMES.map((name) => {
         const value = view[name]
         if (name === 'destinations') return jsonCell(view.destinations)

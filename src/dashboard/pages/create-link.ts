@@ -1,18 +1,16 @@
-import { BAD_DOMAIN } from '../../addresses/address.ts'
-import { type AliasName, nameOf, parseName } from '../../addresses/names.ts'
+import { type Address, BAD_DOMAIN } from '../../addresses/address.ts'
 import { findUrl, withoutInvisible } from '../../addresses/pasted.ts'
+import { typedAddress } from '../../addresses/resolve.ts'
 import { AliasPath } from '../../addresses/schema.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { type Code, newCode, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { type NewLinkFields, reserve, shorten } from '../../links/create.ts'
-import { typedName } from '../../links/resolve.ts'
 import { BAD_TIMES, ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
 import { atField, FormRefusal, isFormError, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
@@ -38,9 +36,9 @@ export interface Created {
 
 /** The path that the form names: a code if it has the form of one, else an alias. */
 interface NewPath {
-  domain: string | null
+  domain: number
   code?: Code
-  aliases?: { add: AliasName[] }
+  aliases?: { add: Address[] }
 }
 
 export async function createLink(context: PageContext): Promise<Created> {
@@ -112,7 +110,8 @@ const CODE_RULE = '6 to 20 letters and digits'
 
 /** Throws `FormRefusal` for a path that the account cannot have. */
 function readPath({ deps, user, form }: PageContext): NewPath | undefined {
-  const { domain = readDomain({ deps, form }) ?? null, path } = typedPath(deps, form.text('code'))
+  const named = typedAddress(deps, form.text('code'))
+  const { domainId: domain = deps.addresses.idOf(form.text('domain')), path } = named
   if (path === '') return undefined
   const code = toCode(path)
   if (code) return { domain, code }
@@ -123,28 +122,19 @@ function readPath({ deps, user, form }: PageContext): NewPath | undefined {
   const { success, data, error } = AliasPath.safeParse(path)
   if (!success) throw refuseAt('code', pathProblem(error.issues[0]?.message))
   if (aliasRules.isReserved(data)) throw refuseAt('code', 'This path belongs to the service.')
-  return { domain, aliases: { add: [nameOf({ domain, path: data })] } }
+  return { domain, aliases: { add: [{ domainId: domain, path: data }] } }
 }
 
 /** The domain that the form names; undefined without a choice. */
-function readDomain({ deps, form }: Pick<PageContext, 'deps' | 'form'>): string | null | undefined {
-  if (!form.has('domain')) return undefined
-  const host = form.text('domain')
-  return host === '' ? null : deps.addresses.domainOf(host)
-}
-
-/** A path, or the whole short URL that is printed somewhere: then with its domain. */
-function typedPath(deps: DashboardDeps, sent: string) {
-  const name = typedName(deps, sent)
-  if (deps.addresses.addressIn(sent)) return parseName(name)
-  return { domain: undefined, path: name }
-}
+const readDomain = ({ deps, form }: PageContext): number | undefined =>
+  form.has('domain') ? deps.addresses.idOf(form.text('domain')) : undefined
 
 const pathProblem = (message = ''): string => message.replace('Invalid aliases: a path', 'The path')
 
 /** Charged like `/api/lookup`, so that it reveals no more codes per minute. */
 export async function pathStatus({ deps, user, query }: PageContext): Promise<Html> {
-  const { domain = query.domain || null, path } = typedPath(deps, (query.code ?? '').trim())
+  const named = typedAddress(deps, (query.code ?? '').trim())
+  const { domainId = deps.addresses.idOf(query.domain ?? ''), path } = named
   if (path === '') return html``
   const code = toCode(path)
   const { aliasRules } = deps
@@ -153,11 +143,12 @@ export async function pathStatus({ deps, user, query }: PageContext): Promise<Ht
   if (alias === undefined) return html`${pathProblem(error?.issues[0]?.message)}`
   const budget = deps.limiter.takeOf(user.account, 'read')
   if (!budget.allowed) throw rateLimited(budget)
+  const domain = deps.addresses.findDomain(domainId)
   // Also finds codes without a link that the operator has disabled.
   const isTaken =
     (code && deps.destinations.findByCode(code) !== undefined) ||
     aliasRules.isReserved(alias) ||
-    deps.aliases.findByPath(alias, deps.addresses.scopeOf(domain)) !== undefined
+    (domain && deps.aliases.findByPath(alias, domain) !== undefined)
   return isTaken
     ? html`<span class="badge bad">Taken</span>`
     : html`<span class="badge good">Free</span>`
@@ -235,7 +226,8 @@ function domainChoice({ deps, user, form, refusal }: PageContext): Html | false 
   const { id } = user.account
   const hosts = domains.listFor(id).map(({ host }) => host)
   if (hosts.length === 0) return false
-  const value = refusal && form.has('domain') ? form.text('domain') : (domains.defaultOf(id) ?? '')
+  const standard = () => deps.addresses.namedHost(domains.defaultOf(id)) ?? ''
+  const value = refusal && form.has('domain') ? form.text('domain') : standard()
   return parts.select({
     name: 'domain',
     label: 'Domain',

@@ -1,7 +1,7 @@
+import { searchTextOf } from '../../addresses/resolve.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { withDetails } from '../../links/properties.ts'
-import { searchTextOf } from '../../links/resolve.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import type { PageContext } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'

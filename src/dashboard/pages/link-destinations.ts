@@ -70,7 +70,8 @@ export async function saveDestinations(context: PageContext, link: Link): Promis
   }
   const { data, error } = PropertiesBody.safeParse({ destinations: list })
   if (error) throw problemAt(error.issues[0]?.path.at(-1), error.issues[0]?.message ?? '')
-  const change = () => changeProperties(deps, user.account, [link.code], data)
+  const changed = { destinations: data.destinations }
+  const change = () => changeProperties(deps, user.account, [link.code], changed)
   await (action === 'save' ? atField('url', change) : change())
 }
 

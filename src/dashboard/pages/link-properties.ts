@@ -3,6 +3,7 @@ import { isTimeZone } from '../../hits/range.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
+import { propertiesOf } from '../../links/link-change.ts'
 import { changeProperties } from '../../links/properties.ts'
 import {
   type Kind,
@@ -121,7 +122,7 @@ export async function saveProperties(context: PageContext, link: Link): Promise<
   const { body, errors } = readChanges(context)
   if (Object.keys(errors).length > 0) throw new FormRefusal(errors)
   if (Object.keys(body).length === 0) return
-  const change = PropertiesBody.parse(body)
+  const change = propertiesOf(deps.addresses, PropertiesBody.parse(body))
   try {
     await changeProperties(deps, user.account, [link.code], change)
   } catch (error) {

@@ -53,18 +53,18 @@ const definedOf = (query: Query): Record<string, string> =>
 function chosenAddress({ addresses, aliases }: DashboardDeps, link: Link, { alias }: Query) {
   if (alias === undefined) return addresses.display(link)
   if (alias === '') return addresses.short(link)
-  const path = aliases.ofLink(link.id).find((known) => known === alias)
-  if (path === undefined) throw new AppError('page_not_found')
-  return addresses.alias(link, path)
+  const found = aliases.ofLink(link.id).find((known) => addresses.textOf(known) === alias)
+  if (found === undefined) throw new AppError('page_not_found')
+  return addresses.alias(found)
 }
 
 /** The preview, the options and the downloads. */
 export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
-  const { data, aliases } = deps
+  const { data, aliases, addresses } = deps
   const { code, accountId } = link
   // A removed alias is no reason to hide the page.
-  const isKnown = aliases.ofLink(link.id).some((path) => path === query.alias)
-  const { alias = link.alias ?? '', ...others } = query
+  const isKnown = aliases.ofLink(link.id).some((known) => addresses.textOf(known) === query.alias)
+  const { alias = link.alias === null ? '' : addresses.textOf(link.alias), ...others } = query
   const chosen = isKnown || query.alias === '' ? query : others
   const address = chosenAddress(deps, link, chosen)
   const shownAddress = addressText(address)
@@ -122,15 +122,18 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
 
 /** Absent for a link without aliases. */
 function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias: string) {
-  const paths = aliases.ofLink(link.id)
-  if (paths.length === 0) return false
+  const all = aliases.ofLink(link.id)
+  if (all.length === 0) return false
   return parts.select({
     name: 'alias',
     label: 'Address in the code',
     value: alias,
     choices: [
       { value: '', label: addressText(addresses.short(link)) },
-      ...paths.map((path) => ({ value: path, label: addressText(addresses.alias(link, path)) })),
+      ...all.map((one) => ({
+        value: addresses.textOf(one),
+        label: addressText(addresses.alias(one)),
+      })),
     ],
   })
 }

@@ -1,11 +1,12 @@
-import { ALIASES_MAX, type AliasName, nameOf, parseName } from '../../addresses/names.ts'
+import { type Address, isSameAddress } from '../../addresses/address.ts'
+import { ALIASES_MAX } from '../../addresses/names.ts'
+import { typedAddress } from '../../addresses/resolve.ts'
 import { AliasPath } from '../../addresses/schema.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { changeLink, changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
-import { typedName } from '../../links/resolve.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
@@ -99,36 +100,36 @@ async function saveAliases(context: PageContext, { code }: Link): Promise<void> 
   const { deps, user, form } = context
   const add = form.text('add')
   const aliases = {
-    add: add === '' ? [] : [typedAlias(deps, add, form.text('on') || null)],
-    remove: [form.text('remove')],
-    display: form.has('display') ? form.text('display') : undefined,
+    add: add === '' ? [] : [typedAlias(deps, add, form.text('on'))],
+    remove: [deps.addresses.parse(form.text('remove'))],
+    display: form.has('display') ? deps.addresses.parse(form.text('display')) : undefined,
   }
   await atField('add', () => changeLink(deps, user.account, code, { aliases }))
 }
 
 /** Gives the link the domain in `domain`; an empty text is the primary one. */
 async function saveDomain({ deps, user, form }: PageContext, { code }: Link): Promise<void> {
-  const domain = form.text('domain') || null
+  const domain = deps.addresses.idOf(form.text('domain'))
   await changeProperties(deps, user.account, [code], { domain })
 }
 
 /** A path on the chosen domain, or the whole short URL that is printed somewhere. */
-function typedAlias(deps: DashboardDeps, text: string, chosen: string | null): AliasName {
-  const { domain, path } = parseName(typedName(deps, text))
-  const host = deps.addresses.addressIn(text) ? domain : chosen
-  return nameOf({ domain: host, path: parseWith(AliasPath, path) })
+function typedAlias(deps: DashboardDeps, text: string, chosen: string): Address {
+  const { domainId = deps.addresses.idOf(chosen), path } = typedAddress(deps, text)
+  return { domainId, path: parseWith(AliasPath, path) }
 }
 
 function addressCard(context: PageContext, link: Link): Html {
   const { deps, user } = context
   const { aliases, aliasRules, addresses } = deps
-  const names = aliases.ofLink(link.id)
-  const mayAdd = aliasRules.mayAdd(user.account.id) && names.length < ALIASES_MAX
+  const all = aliases.ofLink(link.id)
+  const mayAdd = aliasRules.mayAdd(user.account.id) && all.length < ALIASES_MAX
   const action = `${linkPath(link.code)}/aliases`
   const hosts = deps.data.domains.listFor(user.account.id).map(({ host }) => host)
-  const row = (name: AliasName): Html => {
-    const isShown = name === link.alias
-    const address = addressText(addresses.alias(link, name))
+  const row = (alias: Address): Html => {
+    const isShown = link.alias !== null && isSameAddress(alias, link.alias)
+    const name = addresses.textOf(alias)
+    const address = addressText(addresses.alias(alias))
     const display = { values: { display: name }, title: `Show ${address}` }
     const remove = { values: { remove: name }, title: `Remove ${address}` }
     return html`<li class="row">
@@ -145,7 +146,7 @@ function addressCard(context: PageContext, link: Link): Html {
     <ul class="plain-list">
       <li class="row"><code>${addressText(addresses.short(link))}</code>
         ${link.alias === null && badge({ label: 'Shown', kind: 'good' })}</li>
-      ${names.map(row)}
+      ${all.map(row)}
     </ul>
     ${
       mayAdd &&
@@ -154,7 +155,7 @@ function addressCard(context: PageContext, link: Link): Html {
           parts.select({
             name: 'on',
             label: 'Domain',
-            value: link.domain ?? '',
+            value: addresses.namedHost(link.domainId) ?? '',
             choices: domainChoices(deps, hosts),
           }),
         parts.field({
@@ -175,15 +176,15 @@ function addressCard(context: PageContext, link: Link): Html {
 function domainCard(context: PageContext, link: Link): Html | false {
   const { deps, user } = context
   const hosts = deps.data.domains.listFor(user.account.id).map(({ host }) => host)
-  const { domain } = link
-  const all = domain === null || hosts.includes(domain) ? hosts : [...hosts, domain]
+  const host = deps.addresses.namedHost(link.domainId) ?? ''
+  const all = host === '' || hosts.includes(host) ? hosts : [...hosts, host]
   if (all.length === 0) return false
   const action = `${linkPath(link.code)}/domain`
   const form = parts.form(user, action, [
     parts.select({
       name: 'domain',
       label: 'Domain of the code',
-      value: domain ?? '',
+      value: host,
       choices: domainChoices(deps, all),
     }),
     html`<div class="row">

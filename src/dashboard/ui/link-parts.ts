@@ -1,6 +1,7 @@
-import { decodePath } from '../../addresses/names.ts'
+import { decodePath } from '../../addresses/address.ts'
+import type { PublicUrls } from '../../addresses/urls.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import type { CountedLink, PublicUrls } from '../../links/link.ts'
+import type { CountedLink } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
@@ -52,7 +53,7 @@ export const domainChoices = (
 ): { value: string; label: string }[] =>
   ['', ...hosts].map((value) => ({
     value,
-    label: readableHost(addresses.hostOf(value || null)),
+    label: readableHost(value || addresses.shownPrimaryHost),
   }))
 
 /** A passcode in the only response that shows it. */

@@ -1,7 +1,8 @@
+import { type Address, isOnPrimary } from '../../addresses/address.ts'
 import { displayedDomain } from '../../addresses/names.ts'
+import type { PublicUrls } from '../../addresses/urls.ts'
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import type { PublicUrls } from '../../links/link.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import { sparkline } from './chart.ts'
 import { count } from './components.ts'
@@ -14,7 +15,7 @@ import { markMatch, readable, shownUrl } from './shown-url.ts'
 interface LinkRowProps {
   link: DetailedLink
   /** Its paths, without the first slash. */
-  aliases: readonly string[]
+  aliases: readonly Address[]
   addresses: PublicUrls
   badges: readonly Badge[]
   /** Hits per day, today last; absent for a link without any. */
@@ -60,7 +61,7 @@ const TAGS_MAX = 4
 function addressData({ link, addresses, search }: LinkRowProps, address: string): Html {
   const path = address.indexOf('/') + 1
   const [host, rest] = markMatch([address.slice(0, path), address.slice(path)], search)
-  const isPrimary = displayedDomain(link) === null
+  const isPrimary = isOnPrimary({ domainId: displayedDomain(link) })
   const shown = html`<span class="${isPrimary ? 'host' : 'other-host'}">${host}</span>${rest}`
   return html`<data class="code" value="${addresses.display(link)}">${shown}</data>`
 }
@@ -83,9 +84,10 @@ ${tags.length > 0 && html`<span class="tags">${shown}${rest}</span>`}</div>`
 }
 
 /** A path of the link that is searched for and is not the displayed one: an alias or the code. */
-function foundPath({ link, aliases, search }: LinkRowProps): string | undefined {
+function foundPath({ link, aliases, addresses, search }: LinkRowProps): string | undefined {
   if (search === '') return undefined
-  const others = [link.code, ...aliases].filter((path) => path !== (link.alias ?? link.code))
+  const shown = link.alias === null ? link.code : addresses.textOf(link.alias)
+  const others = [link.code, ...aliases.map(addresses.textOf)].filter((path) => path !== shown)
   return others
     .map((path) => visible(`/${path}`))
     .find((path) => path.toLowerCase().includes(search.toLowerCase()))

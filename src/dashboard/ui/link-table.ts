@@ -1,5 +1,6 @@
 import { hasRole } from '../../accounts/roles.ts'
 import type { Account } from '../../accounts/store.ts'
+import { searchTextOf } from '../../addresses/resolve.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
@@ -8,7 +9,6 @@ import type { LinkFilter, LinkStateName } from '../../links/link-sources.ts'
 import { withDetails } from '../../links/properties.ts'
 import { TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
-import { searchTextOf } from '../../links/resolve.ts'
 import { SEARCH_MAX, Tag } from '../../links/schema.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -155,7 +155,7 @@ async function renderRows(
     const { code, properties } = link
     return linkRow({
       link,
-      aliases: (aliases.get(link.id) ?? []).map(({ name }) => name),
+      aliases: aliases.get(link.id) ?? [],
       addresses,
       badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),

@@ -1,10 +1,10 @@
 import type { AccountId } from '../accounts/store.ts'
-import type { RequestDomain } from '../addresses/map.ts'
-import { type AliasName, type AliasReads, decodePath, nameOf } from '../addresses/names.ts'
-import { peelings, withoutInvisible } from '../addresses/pasted.ts'
-import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import type { Link, PublicUrls } from './link.ts'
+import { decodePath } from './address.ts'
+import type { RequestDomain } from './map.ts'
+import type { Addressed, AliasReads } from './names.ts'
+import { peelings, withoutInvisible } from './pasted.ts'
+import type { PublicUrls } from './urls.ts'
 
 /**
  * Finds the link that a person means: by its code, an alias or a short URL, with or without scheme,
@@ -12,8 +12,13 @@ import type { Link, PublicUrls } from './link.ts'
  * except the endpoints whose contract names a code.
  */
 
-export interface ResolveDeps {
-  reads: { findByCode(code: Code): Link | undefined }
+/** What this needs of a link. */
+interface NamedLink extends Addressed {
+  accountId: AccountId
+}
+
+export interface ResolveDeps<Found extends NamedLink = NamedLink> {
+  reads: { findByCode(code: Code): Found | undefined }
   aliases: Pick<AliasReads, 'findByPath'>
   addresses: Pick<PublicUrls, 'addressIn'>
 }
@@ -30,7 +35,10 @@ interface NamedPath {
 }
 
 /** The link that the text redirects to; undefined if it names none. */
-export function resolveLink(deps: ResolveDeps, text: string): Link | undefined {
+export function resolveLink<Found extends NamedLink>(
+  deps: ResolveDeps<Found>,
+  text: string,
+): Found | undefined {
   return firstOf(namedPaths(deps, text), (named) => findByPath(deps, named))
 }
 
@@ -47,25 +55,26 @@ export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
   return found?.code ?? firstOf(namedPaths(deps, text), ({ path }) => toCode(path))
 }
 
-/** The alias that a person types: a path, or a whole short URL that is printed somewhere. */
-export function typedName({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string): AliasName {
-  const address = addresses.addressIn(text)
-  if (!address) return text.replace(/^\//, '')
-  const { domain, path } = address
-  return nameOf({
-    domain: domain.id === PRIMARY_ID ? null : domain.host,
-    path: (decodePath(path) ?? path).slice(1),
-  })
+/**
+ * The address that a person types: a path, which has no domain then, or a whole short URL that is
+ * printed somewhere.
+ */
+export function typedAddress(
+  { addresses }: Pick<ResolveDeps, 'addresses'>,
+  text: string,
+): { domainId?: number; path: string } {
+  const [{ path, domain }] = pathsOf(addresses, text)
+  return domain ? { domainId: domain.id, path } : { path }
 }
 
 /** The link that a redirect would follow: a code is found before an alias. */
-function findByPath(
-  { reads, aliases }: ResolveDeps,
+function findByPath<Found extends NamedLink>(
+  { reads, aliases }: ResolveDeps<Found>,
   { path, domain }: NamedPath,
-): Link | undefined {
+): Found | undefined {
   const code = toCode(path)
   const direct = code && reads.findByCode(code)
-  const isThere = domain?.codes !== 'own' || direct?.domain === domain.host
+  const isThere = domain?.codes !== 'own' || direct?.domainId === domain.id
   if (direct && isThere) return direct
   const alias = aliases.findByPath(path, domain)
   return alias && reads.findByCode(alias.code)
@@ -93,7 +102,7 @@ function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string)
   })
 }
 
-function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[] {
+function pathsOf(addresses: ResolveDeps['addresses'], text: string): [NamedPath, ...NamedPath[]] {
   const address = addresses.addressIn(text)
   if (address) {
     const { domain, path } = address
@@ -101,5 +110,5 @@ function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[]
   }
   const bare = text.replace(/^\//, '')
   const withoutQuery = bare.replace(/[?#].*$/s, '')
-  return [...new Set([bare, withoutQuery])].map((path) => ({ path }))
+  return bare === withoutQuery ? [{ path: bare }] : [{ path: bare }, { path: withoutQuery }]
 }
