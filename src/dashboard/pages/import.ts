@@ -199,12 +199,13 @@ function jobCard(context: PageContext, job: ImportJob): Html {
 
 function domainsCard({ deps, user }: PageContext, job: ImportJob): Html {
   const { listed = [], others = 0, without = 0 } = job.domains ?? {}
+  const host = deps.addresses.shownPrimaryHost
   return parts.card(
     `Which links of ${job.file.name}?`,
     parts.form(user, `${PATH}/domains`, [
       html`<p>The file has links of several domains. Links of a domain of this service stay on it.
-        Links of other domains keep their paths on ${deps.addresses.shownPrimaryHost}; if two of
-        these have the same path, the domain with more links keeps it.</p>`,
+        Links of other domains keep their paths on ${host}; if two of these
+        have the same path, the domain with more links keeps it.</p>`,
       html`<fieldset><legend>Domains</legend>
         ${listed.map(
           ({ domain, rows, isOwn }) => html`<p class="check"><label>
