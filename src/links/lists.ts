@@ -227,8 +227,8 @@ class ListReader {
   }
 }
 
-const canMatch = ({ search = '', inProperties = false }: LinkFilter): boolean =>
-  search === '' || isSearchable(search, inProperties)
+const canMatch = ({ search = '', orCode, inProperties = false }: LinkFilter): boolean =>
+  search === '' || orCode !== undefined || isSearchable(search, inProperties)
 
 /** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
 interface LinkChange {
