@@ -3,6 +3,7 @@ import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
+import { canonicalHost } from './domains/host.ts'
 import { certificateRoutes, domainRoutes } from './domains/routes.ts'
 import { AppError } from './errors.ts'
 import { PRIMARY_ID } from './hot/destination-cache.ts'
@@ -14,7 +15,6 @@ import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from '
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
 import { importRoutes } from './import/routes.ts'
-import { decodePath } from './links/aliases.ts'
 import {
   linkListRoutes,
   linkLookupRoutes,
@@ -159,36 +159,50 @@ function routes(service: Service, follow: ControlFollower) {
 
 /**
  * Answers a request with all of the service on the primary domain, and with short links only on the
- * others: nobody signs in on a brand that somebody else may control.
+ * others: nobody signs in on a brand that somebody else may control. A name that is none of them,
+ * which a proxy may still have, gets short links, probes and, as the host of `CDN_URL`, images.
  */
 function answerer(
   service: Service,
   http: ReturnType<typeof routes>,
   follow: ControlFollower,
 ): Control['answer'] {
-  const { config, domains, health } = service
-  const links = new Elysia({ handler: { standardHostname: false } })
-    .headers(DEFAULT_HEADERS)
-    .use(observeRequests({ ...service, logs: config.logRequests }))
-    .use(closingConnections({ health }))
-    .use(datedHeads())
-    .use(
-      errorResponses({
-        ...service,
-        answerUnmatched: (unmatched) =>
-          mayFollow(follow, unmatched)
-            ? answerShortLink(follow, unmatched)
-            : refuseUnknownPath(service, unmatched, { duringMaintenance: true }),
-      }),
-    )
-    .use(domainSite(service, follow.answer))
+  const { config, domains } = service
+  const site = linkSite(service, (unmatched) =>
+    mayFollow(follow, unmatched)
+      ? answerShortLink(follow, unmatched)
+      : refuseUnknownPath(service, unmatched, { duringMaintenance: true }),
+  ).use(domainSite(service, follow.answer))
+  const foreign = linkSite(service, (unmatched) =>
+    unmatched.path !== '/' && mayBeShortLink(service, follow, unmatched)
+      ? answerShortLink(follow, unmatched)
+      : refuseUnknownPath(service, unmatched, { duringMaintenance: true, code: 'misdirected' }),
+  )
+  const cdnHost = canonicalHost(new URL(config.cdnUrl).host)
   return (request) => {
-    if (domains.isEmpty) return http.fetch(request)
-    const domain = domains.ofHost(request.headers.get('host') ?? '')
+    if (domains.isUnused) return http.fetch(request)
+    const host = request.headers.get('host') ?? ''
+    const domain = domains.ofHost(host)
     if (domain === undefined) return severalHosts()
-    return (domain.id === PRIMARY_ID ? http : links).fetch(request)
+    if (domain.id !== PRIMARY_ID) return site.fetch(request)
+    const path = URL.parse(request.url)?.pathname ?? ''
+    const isImage = path.startsWith('/cdn/') && canonicalHost(host) === cdnHost
+    const hasAll = domain === domains.primary || isImage || /^\/-\/(live|ready)\/?$/.test(path)
+    return (hasAll ? http : foreign).fetch(request)
   }
 }
+
+/** What has no routes of the service. */
+const linkSite = (
+  service: Service,
+  answerUnmatched: (unmatched: UnmatchedRequest) => Promise<Response>,
+) =>
+  new Elysia({ handler: { standardHostname: false } })
+    .headers(DEFAULT_HEADERS)
+    .use(observeRequests({ ...service, logs: service.config.logRequests }))
+    .use(closingConnections(service))
+    .use(datedHeads())
+    .use(errorResponses({ ...service, answerUnmatched }))
 
 const severalHosts = (): Response =>
   Response.json(
@@ -241,17 +255,14 @@ function mayBeShortLink(
 /** A form is sent only to a link with a password. */
 const mayFollow = (follow: ControlFollower, { request, path }: UnmatchedRequest): boolean =>
   /^(GET|HEAD)$/.test(request.method) ||
-  (request.method === 'POST' && follow.isProtected(textOf(path), request))
-
-/** The decoded path, without its first slash. */
-const textOf = (path: string): string => decodePath(path.slice(1)) ?? path.slice(1)
+  (request.method === 'POST' && follow.isProtected(path, request))
 
 /** A path that is no alias is answered and charged like an unknown code. */
 async function answerShortLink(
   follow: ControlFollower,
   { request, path }: UnmatchedRequest,
 ): Promise<Response> {
-  return toResponse(await follow.answer(textOf(path), request))
+  return toResponse(await follow.answer(path, request))
 }
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */

@@ -23,6 +23,7 @@ export const REFUSALS = {
   link_disabled: detailed(410, (code) => `Link disabled: ${code}`),
   link_expired: detailed(410, (code) => `Link expired: ${code}`),
   path_not_found: fixed(404, 'Not found'),
+  misdirected: fixed(421, 'This host has short links only. Use the host of BASE_URL.'),
   method_not_allowed: detailed(405, (method) => `Method not allowed: ${method}`),
   code_in_use: detailed(409, (code) => `Code already in use: ${code}`),
   path_taken: detailed(409, (path) => `Path already in use: ${shorten(path)}`),

@@ -47,6 +47,8 @@ export class DomainReads {
   readonly #conflicts
   /** The host of new links; null for the primary domain. */
   readonly defaultOf: (accountId: AccountId) => string | null
+  /** Whether there was ever a domain. */
+  readonly wereAdded: () => boolean
 
   constructor(db: Database) {
     this.#all = db.prepare<Domain, []>(`SELECT ${COLUMNS} FROM domains ORDER BY host`)
@@ -62,6 +64,8 @@ export class DomainReads {
          SELECT 1 FROM aliases AS other WHERE other.domain_id = 0 AND (other.path = own.path
            OR (other.path = lower(own.path) AND other.any_case = 1))) ORDER BY path LIMIT 20`,
     )
+    const sequence = db.prepare<object, []>(`SELECT 1 FROM sqlite_sequence WHERE name = 'domains'`)
+    this.wereAdded = () => sequence.get() !== null
     const { defaultOf } = domainUses(db)
     this.defaultOf = (accountId) => defaultOf(accountId)?.host ?? null
   }

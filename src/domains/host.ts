@@ -22,6 +22,17 @@ export function canonicalHost(text: string): string | undefined {
   return URL.parse(`http://${host}`)?.hostname.replace(/\.$/, '')
 }
 
+const ADDRESS = /\.\d+$/
+
+/**
+ * Whether a `Host` line with this `canonicalHost` is an address, a name without a dot or empty:
+ * that of a health check or in the same network, not a name that anybody can register.
+ */
+export const isLocalHost = (line: string, host: string | undefined): boolean =>
+  host === undefined
+    ? /^(\[[\da-f:.]+\])?(:\d*)?$/i.test(line)
+    : !host.includes('.') || ADDRESS.test(host)
+
 /** The value of a `Host` line, whose bytes were read as latin-1. */
 export const fromLatin1 = (text: string): string =>
   /[^\0-\x7f]/.test(text) ? Buffer.from(text, 'latin1').toString('utf8') : text
@@ -34,7 +45,7 @@ export function findHostProblem(host: string | undefined): string | undefined {
   if (host === undefined || !HOST_NAME.test(host)) {
     return 'must be a host name such as go.example, without scheme and port'
   }
-  if (/\.\d+$/.test(host)) return 'must be a name, not an IP address'
+  if (ADDRESS.test(host)) return 'must be a name, not an IP address'
   if (host.length > HOST_LENGTH_MAX) return `must have at most ${HOST_LENGTH_MAX} characters`
   // The parser refuses labels that are no valid punycode.
   return URL.parse(`http://${host}`)?.hostname === host ? undefined : 'must be a valid host name'

@@ -85,6 +85,14 @@ export function decodePath(path: string): string | undefined {
   }
 }
 
+/** One slash at the end of a path counts for nothing: programs add it, and no alias ends so. */
+export const withoutLastSlash = (path: string): string =>
+  path.endsWith('/') ? path.slice(0, -1) : path
+
+/** The code or alias that is looked up for the path of a URL. */
+export const lookedUp = (path: string): string =>
+  withoutLastSlash((decodePath(path) ?? path).slice(1))
+
 /** First segment in small letters: people do not see that `/App` is not a page of the service. */
 const firstSegment = (path: string): string => (path.split('/', 2)[1] ?? '').toLowerCase()
 

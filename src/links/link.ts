@@ -113,11 +113,13 @@ export function parseKnownUrl(text: string): ParsedUrl {
 
 /**
  * `Location` of a redirect: the URL as it was sent if a header can carry it and every client finds
- * the host in it that the blocklist was asked about, else its `href`.
+ * the host in it that the blocklist was asked about, else its `href`. Browsers read a `\` in the
+ * path as `/`.
  */
 export function locationOf({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string {
   const isAsSent = /^[\x21-\x7e]+$/.test(text) && authorityOf(text) === authorityOf(href)
-  return encodeExcluded(isAsSent ? text : href)
+  if (!isAsSent) return encodeExcluded(href)
+  return encodeExcluded(text.replace(/^[^?#]*/, (path) => path.replaceAll('\\', '/')))
 }
 
 /** The authority as RFC 3986 delimits it, without letter case and the default port. */
@@ -162,13 +164,16 @@ export class PublicUrls {
   readonly #cdnUrl: string
   readonly #host: string
   readonly #scheme: string
+  /** That of `BASE_URL` with its colon, which the other domains have too; empty without one. */
+  readonly #port: string
   readonly #domains: OwnHosts
 
   constructor({ baseUrl, cdnUrl, domains }: PublicUrlsOptions) {
     this.#baseUrl = baseUrl
-    const { host, protocol } = new URL(baseUrl)
+    const { host, protocol, port } = new URL(baseUrl)
     this.#host = host
     this.#scheme = protocol
+    this.#port = port && `:${port}`
     this.#cdnUrl = cdnUrl
     this.#domains = domains
   }
@@ -200,8 +205,8 @@ export class PublicUrls {
     return domain === null ? PRIMARY : (this.#domains.findByHost(domain) ?? NOWHERE)
   }
 
-  /** The host of a domain, also of the primary one. */
-  hostOf = (domain: string | null): string => domain ?? this.#host
+  /** The host of a domain, also of the primary one, with the port of its short URLs. */
+  hostOf = (domain: string | null): string => (domain === null ? this.#host : domain + this.#port)
 
   /** An alias as it is stored: the host of the primary domain is not part of its name. */
   nameOf(name: AliasName): AliasName {
@@ -224,7 +229,7 @@ export class PublicUrls {
   }
 
   #originOf(domain: string | null): string {
-    return domain === null ? this.#baseUrl : `${this.#scheme}//${domain}`
+    return domain === null ? this.#baseUrl : `${this.#scheme}//${this.hostOf(domain)}`
   }
 }
 

@@ -22,7 +22,7 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
-import { searchTextOf } from './resolve.ts'
+import { pastedSearch } from './resolve.ts'
 import type { PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
@@ -107,7 +107,7 @@ export async function listWithProperties(
       accountId,
       limit,
       offset,
-      search: search === undefined ? undefined : searchTextOf(deps, accountId, search),
+      ...pastedSearch(deps, accountId, search),
       inProperties: true,
       tag,
       // Matches are counted once a minute.

@@ -8,7 +8,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import type { AliasReads } from './aliases.ts'
 import { LINK_COLUMNS, type Link, type PublicUrls, type SecretLink } from './link.ts'
 import type { LinkPages } from './lists.ts'
-import { searchTextOf } from './resolve.ts'
+import { pastedSearch } from './resolve.ts'
 import type { ListQuery, ListView, LookupView } from './schema.ts'
 
 export interface ReadDeps {
@@ -50,9 +50,8 @@ export async function list(
   signal?: AbortSignal,
 ): Promise<ListView> {
   const { pages, hits, addresses } = deps
-  const text = search === undefined ? undefined : searchTextOf(deps, id, search)
   const { total, links } = await pages.findPage(
-    { accountId: id, limit, offset, search: text },
+    { accountId: id, limit, offset, ...pastedSearch(deps, id, search) },
     signal,
   )
   const counts = hits.of(links.map((link) => link.id))

@@ -2,8 +2,16 @@ import type { AccountId } from '../accounts/store.ts'
 import type { RequestDomain } from '../domains/map.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { type AliasName, type AliasReads, decodePath, nameOf } from './aliases.ts'
+import {
+  type AliasName,
+  type AliasReads,
+  decodePath,
+  lookedUp,
+  nameOf,
+  withoutLastSlash,
+} from './aliases.ts'
 import type { Link, PublicUrls } from './link.ts'
+import type { LinkFilter } from './link-sources.ts'
 import { peelings, withoutInvisible } from './pasted.ts'
 
 /**
@@ -34,11 +42,20 @@ export function resolveLink(deps: ResolveDeps, text: string): Link | undefined {
   return firstOf(namedPaths(deps, text), (named) => findByPath(deps, named))
 }
 
-/** What to search for: a text that is the short URL of a link finds the link by its code. */
-export function searchTextOf(deps: ResolveDeps, accountId: AccountId, text: string): string {
-  const addresses = namedPaths(deps, text).filter(({ domain }) => domain !== undefined)
-  const found = firstOf(addresses, (named) => findByPath(deps, named))
-  return found?.accountId === accountId ? found.code : text
+/**
+ * What to search for: a short URL finds the link by its code, and a path, which URLs may contain,
+ * its link too.
+ */
+export function pastedSearch(
+  deps: ResolveDeps,
+  accountId: AccountId,
+  text = '',
+): Pick<LinkFilter, 'search' | 'orCode'> {
+  const isPath = /^\s*\/(?!\/)/.test(text)
+  const named = namedPaths(deps, text).filter(({ domain }) => isPath || domain !== undefined)
+  const found = firstOf(named, (each) => findByPath(deps, each))
+  if (found?.accountId !== accountId) return { search: text }
+  return isPath ? { search: text, orCode: found.code } : { search: found.code }
 }
 
 /** The code of that link, or else one that the text contains: it may be disabled without a link. */
@@ -50,11 +67,11 @@ export function resolveCode(deps: ResolveDeps, text: string): Code | undefined {
 /** The alias that a person types: a path, or a whole short URL that is printed somewhere. */
 export function typedName({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string): AliasName {
   const address = addresses.addressIn(text)
-  if (!address) return text.replace(/^\//, '')
+  if (!address) return withoutLastSlash(text.replace(/^\//, ''))
   const { domain, path } = address
   return nameOf({
     domain: domain.id === PRIMARY_ID ? null : domain.host,
-    path: (decodePath(path) ?? path).slice(1),
+    path: lookedUp(path),
   })
 }
 
@@ -97,9 +114,9 @@ function pathsOf(addresses: ResolveDeps['addresses'], text: string): NamedPath[]
   const address = addresses.addressIn(text)
   if (address) {
     const { domain, path } = address
-    return [{ path: (decodePath(path) ?? path).slice(1), domain }]
+    return [{ path: lookedUp(path), domain }]
   }
   const bare = text.replace(/^\//, '')
   const withoutQuery = bare.replace(/[?#].*$/s, '')
-  return [...new Set([bare, withoutQuery])].map((path) => ({ path }))
+  return [bare, withoutQuery].map((path) => ({ path: withoutLastSlash(path) }))
 }

@@ -9,7 +9,7 @@ import { clientOf, markShortLink, type RequestHeaders } from '../http/context.ts
 import { type GuardDeps, rateLimited } from '../http/guard.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
-import type { AliasReads } from '../links/aliases.ts'
+import { type AliasReads, lookedUp, withoutLastSlash } from '../links/aliases.ts'
 import { type DestinationReads, type HitLimits, rulesReader } from '../links/destination.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
 import { LazyCountries } from '../visits/country.ts'
@@ -25,7 +25,7 @@ import {
 } from './follow.ts'
 import { withoutSigns } from './following-signs.ts'
 import { basicPassword, formPassword, type GateDeps, PasswordGate } from './password-gate.ts'
-import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
+import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   bodies: RequestBodies
@@ -43,10 +43,10 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
 
 /** Requests for short links on the control thread. */
 export interface ControlFollower {
-  /** Throws AppError for a POST whose body is no form. */
-  answer(text: string, request: Request): Promise<Answer>
+  /** `path`: that of the URL. Throws AppError for a POST whose body is no form. */
+  answer(path: string, request: Request): Promise<Answer>
   /** Whether the path is that of a link with a password, so that a form may be sent to it. */
-  isProtected(text: string, request: Request): boolean
+  isProtected(path: string, request: Request): boolean
 }
 
 /**
@@ -84,12 +84,15 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     return gate.isUnlocked(headers, found.link) ? undefined : gate.verify(found.link, sent, client)
   }
 
-  const answer = async (text: string, request: Request): Promise<Answer> => {
+  const answer = async (urlPath: string, request: Request): Promise<Answer> => {
+    const text = lookedUp(urlPath)
     const { headers, method } = request
     markShortLink(request)
     const client = clientOf(address, request)
     const isForm = method === 'POST'
-    const sent = isForm ? await readForm(deps, request, client) : basicPassword(headers)
+    // A browser gets the form and has not asked for credentials: they belong to a proxy.
+    const basic = isOfBrowser(headers) ? undefined : basicPassword(headers)
+    const sent = isForm ? await readForm(deps, request, client) : basic
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
@@ -100,7 +103,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       const attempt = await attemptOf(found, headers, sent, client)
       const about = {
         text: path,
-        asked: text,
+        asked: text || '/',
         query: queryOf(request.url),
         isHit: method !== 'HEAD',
         attempt,
@@ -121,9 +124,9 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       return answer
     }
   }
-  const isProtected = (text: string, request: Request): boolean => {
+  const isProtected = (path: string, request: Request): boolean => {
     const domain = domains.ofRequest(request)
-    return rulesOf(pathIn(text, domain), domain) !== undefined
+    return rulesOf(pathIn(lookedUp(path), domain), domain) !== undefined
   }
   return { answer, isProtected }
 }
@@ -143,9 +146,10 @@ function linkFinder({ destinations, aliases }: Pick<ControlDeps, 'destinations' 
   }
   /** The path, or the part of it that is a link. */
   const pathIn = (text: string, domain: RequestDomain): string => {
-    const part = withoutSigns(text)
-    const isPart = part !== text && !findLink(text, domain) && findLink(part, domain)
-    return isPart ? part : text
+    const rest = withoutSigns(text)
+    if (rest === text || findLink(text, domain)) return text
+    const part = withoutLastSlash(rest)
+    return findLink(part, domain) ? part : text
   }
   return { findByCode, findAlias, findLink, pathIn }
 }
@@ -182,7 +186,6 @@ function holdsBack(headers: RequestHeaders): HeldBack | undefined {
   return isLinkPreview(headers.get('user-agent') ?? '') ? 'preview' : undefined
 }
 
-/** A request of HTTP/1.0 without a Host has no host in its URL, so that `URL` cannot parse it. */
 function queryOf(url: string): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Passwords } from '../accounts/passwords.ts'
 import { hashesEqual, type SecretHasher } from '../accounts/secrets.ts'
 import type { Attempt, Throttle } from '../accounts/throttle.ts'
@@ -115,11 +116,15 @@ function refusalOf(error: unknown): PasswordRefusal {
   return { code, retryAfter: error.headers['retry-after'] ?? '1' }
 }
 
-/** The password of `Authorization: Basic`, with any user name (RFC 7617, UTF-8). */
+/**
+ * The password of `Authorization: Basic`, with any user name (RFC 7617): in UTF-8, as the challenge
+ * says, or in Latin-1, which some programs send all the same.
+ */
 export function basicPassword(headers: RequestHeaders): string | undefined {
   const [, token] = /^basic +([A-Za-z0-9+/=_-]+)$/i.exec(headers.get('authorization') ?? '') ?? []
   if (token === undefined) return undefined
-  const text = Buffer.from(token, 'base64').toString()
+  const bytes = Buffer.from(token, 'base64')
+  const text = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
   const colon = text.indexOf(':')
   return colon < 0 ? undefined : text.slice(colon + 1)
 }

@@ -41,7 +41,7 @@ const queryOf = ({ query, form }: PageContext): Query =>
 
 async function totalOf({ deps, user, request }: PageContext, query: Query): Promise<number> {
   if (query.codes) return idsOfCodes({ deps, user }, query.codes).length
-  const filter = filterOf(parseTableQuery(query), deps.clock())
+  const filter = filterOf({ deps, user }, parseTableQuery(query))
   const part = { accountId: user.account.id, ...filter, limit: 1, offset: 0 }
   return (await deps.pages.findPage(part, request.signal)).total
 }
@@ -53,7 +53,7 @@ const idsOfCodes = ({ deps, user }: Pick<PageContext, 'deps' | 'user'>, codes: s
 async function idsOf({ deps, user }: PageContext, query: Query): Promise<number[]> {
   if (query.codes) return idsOfCodes({ deps, user }, query.codes)
   const { bulkMax } = deps.plans[user.account.plan]
-  const filter = filterOf(parseTableQuery(query), deps.clock())
+  const filter = filterOf({ deps, user }, parseTableQuery(query))
   const ids: number[] = []
   for await (const links of exportLinks(deps, user.account.id, filter)) {
     ids.push(...links.map(({ id }) => id))

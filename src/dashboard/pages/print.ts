@@ -62,10 +62,8 @@ export const printPages = signedInPages({
 })
 
 /** The selected links, or those of a list with its filter: its newest ones, up to `max`. */
-async function chosenLinks(
-  { deps, user, query }: PageContext,
-  max: number,
-): Promise<DetailedLink[]> {
+async function chosenLinks(context: PageContext, max: number): Promise<DetailedLink[]> {
+  const { deps, user, query } = context
   if (query.codes) {
     const codes = [...new Set(query.codes.split(','))].slice(0, max)
     return withDetails(
@@ -74,7 +72,7 @@ async function chosenLinks(
     )
   }
   const links: DetailedLink[] = []
-  const filter = filterOf(parseTableQuery(query), deps.clock())
+  const filter = filterOf(context, parseTableQuery(query))
   for await (const some of exportLinks(deps, user.account.id, filter)) {
     links.push(...some)
     if (links.length >= max) break

@@ -7,7 +7,7 @@ import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { searchTextOf } from '../../links/resolve.ts'
+import { pastedSearch } from '../../links/resolve.ts'
 import { withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -291,7 +291,7 @@ async function linksPage(context: PageContext): Promise<Response> {
     accountId: account.id,
     limit: PAGE_SIZE,
     offset: (number - 1) * PAGE_SIZE,
-    search: searchTextOf(deps, account.id, text),
+    ...pastedSearch(deps, account.id, text),
     inProperties: true,
   })
   const pageOf = (to: number) =>
