@@ -129,8 +129,8 @@ function routes(service: Service, follow: ControlFollower) {
           mayBeShortLink(service, follow, unmatched)
             ? answerShortLink(follow, unmatched)
             : refuseUnmatched(service, http, unmatched),
-        findPage: (failed) =>
-          isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
+        findPage: (failed): Response | undefined =>
+          isDashboardPath(failed.path) ? errorPage(dashboard, failed, http) : undefined,
       }),
     )
     .use(compressed())

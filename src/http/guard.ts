@@ -122,7 +122,7 @@ export function refuseUnmatched(
   })
 }
 
-interface Route {
+export interface Route {
   method: string
   path: string
 }

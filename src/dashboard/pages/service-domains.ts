@@ -1,5 +1,6 @@
 import { DOMAINS_MAX, type Domain, type DomainUses } from '../../domains/domains.ts'
 import { addDomain, type DomainInput, removeDomain, setDomain } from '../../domains/operations.ts'
+import { readableHost } from '../../domains/shown-host.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withScheme } from '../../links/url.ts'
@@ -10,7 +11,6 @@ import { FormRefusal, isFormError, isTemporary, refuseAt } from '../responses.ts
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
-import { readableHost } from '../ui/shown-host.ts'
 import { serviceTabs } from './service.ts'
 
 const PATH = '/app/service/domains'

@@ -1,10 +1,10 @@
+import { readableHost } from '../../domains/shown-host.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import { decodePath } from '../../links/aliases.ts'
 import type { CountedLink, PublicUrls } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
-import { readableHost } from './shown-host.ts'
 import { shownUrl } from './shown-url.ts'
 
 /** Parts of the pages about links. */
