@@ -58,7 +58,9 @@ const joinWrites = {
           accounts.changePerson(existing.id, { isOwner: 1 })
           for (const { id, role } of accounts.listAccountsOf(existing.id)) {
             if (role !== 'admin') continue
-            accounts.change(id, { disabledAt: null, linksDisabledAt: null })
+            const enabled = { disabledAt: null, linksDisabledAt: null }
+            // The same id: the account was created with the person (decision 068).
+            accounts.change(id, id === existing.id ? { ...enabled, isOwner: 1 } : enabled)
             accounts.revokeKeys(id, now)
           }
           sessions.endAll({ personId: existing.id })
