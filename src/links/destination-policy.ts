@@ -26,8 +26,11 @@ export class DestinationPolicy {
   }
 
   mayAdd(accountId: AccountId): boolean {
-    const { destinationRules, accounts } = this.#options
-    return destinationRules === 'all' || accounts.findById(accountId)?.isOwner === 1
+    return !this.isForOwners || this.#options.accounts.findById(accountId)?.isOwner === 1
+  }
+
+  get isForOwners(): boolean {
+    return this.#options.destinationRules === 'owners'
   }
 
   get hasCountries(): boolean {
