@@ -17,6 +17,9 @@ import { assert } from '../lib/assert.ts'
 import { DAY } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
+/** Members of an account at most, with those who are invited. */
+export const MEMBERS_MAX = 100
+
 /** Minimum retention of expired keys, for the last-used column of the account list. */
 const EXPIRED_KEYS_KEPT_MS = 30 * DAY
 
@@ -152,6 +155,11 @@ export class AccountReads {
       .where(eq(memberships.accountId, accountId))
       .orderBy(asc(createdAt), asc(id))
       .all()
+  }
+
+  /** Whether nobody can join the account. */
+  isFull(accountId: AccountId): boolean {
+    return this.listMembers(accountId).length >= MEMBERS_MAX
   }
 
   /** The accounts that a person is a member of, also disabled ones; the first joined first. */

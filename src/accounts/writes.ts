@@ -16,7 +16,7 @@ import {
 /** The result of using a one-time link. `hasNewKey` is false for a person who existed before. */
 export type JoinResult =
   | { personId: PersonId; hasNewKey: boolean }
-  | { refused: 'link_over' | 'email_taken' | 'password_needed' }
+  | { refused: 'link_over' | 'email_taken' | 'password_needed' | 'full' }
 
 export interface JoinCommand {
   tokenHash: Uint8Array
@@ -86,6 +86,7 @@ const joinWrites = {
         if (link.accountId) {
           const { accountId, role } = link
           if (accounts.findById(accountId)?.disabledAt !== null) return { refused: 'link_over' }
+          if (accounts.isFull(accountId)) return { refused: 'full' }
           const { passwordHash } = account
           const person = { email, accountId, role: role ?? 'admin', passwordHash, createdAt: now }
           const personId = accounts.createMember(person)

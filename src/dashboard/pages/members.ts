@@ -1,6 +1,5 @@
 import { parseEmail } from '../../accounts/credentials.ts'
-import { MEMBERS_MAX } from '../../accounts/members.ts'
-import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import { issueOneTimeLink, NO_MEMBERS, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import { hasRole, isRole, ROLES, roleName } from '../../accounts/roles.ts'
 import type { MemberRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
@@ -69,12 +68,11 @@ async function invite(context: PageContext): Promise<Response> {
   if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
     throw refuseAt('email', 'This person is a member already.')
   }
-  if (members.length + data.oneTimeLinks.listInvites(now, accountId).length >= MEMBERS_MAX) {
-    throw refuseAt('email', `An account has at most ${MEMBERS_MAX} members and invitations.`)
-  }
   const about = { purpose: 'invite', personId: user.person.id, accountId, email } as const
   const { path, stored } = issueOneTimeLink(deps, { ...about, role: chosenRole(form) }, now)
-  if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
+  const added = await data.oneTimeLinks.add(stored)
+  if (added === 'full') throw refuseAt('email', NO_MEMBERS)
+  if (added === 'not_allowed') throw new AppError('sign_in_needed')
   logEvent(context, 'invite.created')
   return membersPage(context, deps.baseUrl + path)
 }
