@@ -11,7 +11,7 @@ import {
   sessions,
 } from '../db/people-schema.ts'
 import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
-import { accounts, apiKeys, visitsByDay } from '../db/schema.ts'
+import { accountHits, accounts, apiKeys, domains, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { assert } from '../lib/assert.ts'
 import { DAY } from '../lib/clock.ts'
@@ -330,11 +330,14 @@ export class AccountStore extends AccountReads {
 
   /** Deletes the account and all that belongs to it. Its links must be deleted first. */
   remove(id: AccountId): void {
-    for (const table of [apiKeys, qrLogos, qrPresets, qrRefs]) {
+    for (const table of [apiKeys, qrLogos, qrPresets, qrRefs, accountHits]) {
       this.#orm.delete(table).where(eq(table.accountId, id)).run()
     }
     const ofAccount = and(eq(visitsByDay.scope, 1), eq(visitsByDay.id, id))
     this.#orm.delete(visitsByDay).where(ofAccount).run()
+    // Links of others may have the domain: it goes back to the owners of the service.
+    const returned = { access: 'owners', accountId: null } as const
+    this.#orm.update(domains).set(returned).where(eq(domains.accountId, id)).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 

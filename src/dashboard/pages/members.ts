@@ -117,7 +117,10 @@ async function remove(context: PageContext): Promise<Response> {
 const DONE = {
   withdrawn: 'The invitation is withdrawn.',
   role: 'The role is changed.',
-  removed: 'The person is removed, and their sessions in this account have ended.',
+  removed:
+    'The person is removed, and their sessions in this account have ended. API keys still work: ' +
+    'on the page Keys, “Revoke now…” ends those that the person knows at once; “Revoke…” lets a ' +
+    'key work for 24 more hours.',
 }
 
 /** `link`: of the new invitation, only in the response that creates it. */
@@ -247,8 +250,10 @@ function removePage(context: PageContext): Response {
     back: { href: PATH, label: 'Members' },
     warning: html`<strong>${subject} access to ${user.account.name} immediately.</strong>
       Links and API keys stay with the account. ${
-        isLast && 'It is the only account of the person, who cannot sign in any more.'
-      }`,
+        !isOwn &&
+        html`Keys that the person knows work until you choose “Revoke now…” on the page
+          <a href="/app/keys">Keys</a>; after “Revoke…” they work for 24 more hours. `
+      }${isLast && 'It is the only account of the person, who cannot sign in any more.'}`,
     label: isOwn ? 'Leave the account' : 'Remove',
     cancel: { label: 'Cancel', href: PATH },
   })
