@@ -70,6 +70,7 @@ export const REFUSALS = {
   sign_in_needed: fixed(401, 'Sign in first.'),
   page_not_found: fixed(404, 'There is no such page.'),
   link_over: fixed(404, 'This link has been used, has been replaced, or is too old.'),
+  account_full: fixed(422, 'The account has as many members as it can have.'),
   internal: fixed(500, 'Internal server error'),
   maintenance: detailed(503, (until) => `Service under maintenance until ${until}`),
   overloaded: fixed(503, 'Too much data is being transferred. Try again in a few seconds.'),

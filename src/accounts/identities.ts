@@ -130,7 +130,7 @@ export const identities = subject({
     /**
      * Creates a person without a password, who signs in with the identity: as a member of the
      * account of an invitation, or with an account of the Free plan. `gone`: the invitation was
-     * used, is too old, was withdrawn or is for another address.
+     * used, is too old, was withdrawn or is for another address. `full`: see `members.join`.
      */
     signUp: write({
       since: 1,
@@ -138,7 +138,7 @@ export const identities = subject({
         const { accounts, links, find, add } = storesOf(db)
         return (
           command: NewIdentity & { email: string; inviteHash: Uint8Array | undefined },
-        ): { personId: PersonId; identityId: number } | 'taken' | 'gone' => {
+        ): { personId: PersonId; identityId: number } | 'taken' | 'gone' | 'full' => {
           const { email, inviteHash, now, issuer, subject } = command
           if (find(command) || accounts.findByEmail(email)) return 'taken'
           const link = inviteHash && links.findByHash('invite', inviteHash, now)
@@ -146,6 +146,7 @@ export const identities = subject({
           if (link?.accountId && accounts.findById(link.accountId)?.disabledAt !== null) {
             return 'gone'
           }
+          if (link?.accountId && accounts.isFull(link.accountId)) return 'full'
           const personId = link?.accountId
             ? accounts.createMember({
                 email,

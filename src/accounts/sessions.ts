@@ -208,7 +208,7 @@ function sessionStarter(db: Database) {
     [PersonId]
   >(
     `SELECT accounts.id AS accountId, name, plan, time_zone AS timeZone, role, email,
-       is_owner AS isOwner, totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash
+       people.is_owner AS isOwner, totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash
      FROM people JOIN memberships ON person_id = people.id
        JOIN accounts ON accounts.id = memberships.account_id
      WHERE people.id = ? AND disabled_at IS NULL

@@ -1,6 +1,6 @@
 import { type Command, Option } from '@commander-js/extra-typings'
 import { BAD_NAME, parseAccountName } from '../accounts/names.ts'
-import { issueOneTimeLink } from '../accounts/one-time-links.ts'
+import { issueOneTimeLink, NO_MEMBERS } from '../accounts/one-time-links.ts'
 import { ROLES } from '../accounts/roles.ts'
 import type { Role } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -91,10 +91,10 @@ async function renameAccount(
   deps: Administration,
   { account: named, name: text, json }: { account: string; name: string; json?: Flag },
 ): Promise<string> {
-  const name = parseAccountName(text)
-  if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
   await deps.writer.catchUp()
   const { id: accountId, name: before } = findAccount(deps.accounts, named)
+  const name = parseAccountName(text, before)
+  if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
   await deps.data.accounts.rename({ accountId, name })
   if (json) return JSON.stringify({ account_id: accountId, name })
   return `${before} has the name ${name} now.`
@@ -112,7 +112,7 @@ async function addMember(
   }
   const about = { purpose: 'invite', accountId: account.id, role, email } as const
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-  await deps.data.oneTimeLinks.add(stored)
+  if ((await deps.data.oneTimeLinks.add(stored)) === 'full') throw new CommandError(NO_MEMBERS)
   const link = deps.baseUrl + path
   const ends_at = isoTime(stored.endsAt)
   if (json) return JSON.stringify({ account_id: account.id, email, role, link, ends_at })

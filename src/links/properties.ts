@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import { type Operations, subject } from '../db/subject.ts'
@@ -7,6 +8,7 @@ import type { HitCounts } from '../hits/hits.ts'
 import { isoTime, MINUTE } from '../lib/clock.ts'
 import { type AliasRules, aliasLists, patchAliases, type StoredAlias } from './aliases.ts'
 import { refusalOfDestinations } from './destination-policy.ts'
+import type { RuledDestination } from './destination-rules.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import { type LinkChange, withoutPrimaryHost } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
@@ -187,17 +189,19 @@ async function patchLinks(
   { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
 ): Promise<number> {
   const { blocklist, clock, destinationPolicy, links, plans, properties } = deps
-  const { destinations } = patch
-  if (destinations) {
-    const stored = [...properties.readProperties(ids).values()]
-    destinationPolicy.requireAllowed(
-      owner.id,
-      destinations,
-      stored.flatMap((one) => one.destinations),
-    )
-  }
+  const { destinations = [] } = patch
+  // What every link has already is not refused: its host may have been blocked later.
+  const stored = [...properties.readProperties(ids).values()]
+  const isNew = (has: (link: LinkProperties) => boolean) => !stored.every(has)
+  const isNewRule = (rule: RuledDestination) =>
+    isNew((link) => link.destinations.some((one) => isDeepStrictEqual(one, rule)))
+  const isNewUrl = ({ url }: RuledDestination) =>
+    isNew((link) => link.destinations.some((one) => one.url === url))
+  destinationPolicy.requireAllowed(owner.id, destinations.filter(isNewRule))
+  const isRefused = expired && isNew((link) => link.expired_url === expired.text)
   const refusal =
-    (expired && blocklist.refusalOf(expired)) ?? refusalOfDestinations(blocklist, destinations)
+    (isRefused && blocklist.refusalOf(expired)) ||
+    refusalOfDestinations(blocklist, destinations.filter(isNewUrl))
   if (refusal) throw refusal
   const hashed = await withHash(deps.passwords, owner.id, patch)
   return links.patchLinks({

@@ -71,7 +71,7 @@ export class PasswordGate {
       { gate: 'link', key: String(id) },
     ]
     const queue = isBcrypt(hash) ? 'importedLink' : 'visitor'
-    const requester = { queue, key: network } as const
+    const requester = { queue, key: network, link: String(id) } as const
     try {
       throttle.require(attempts)
       const hooks = throttle.hooks(attempts, () => {})
@@ -91,7 +91,8 @@ export class PasswordGate {
     const { passwords, replacePassword } = this.#deps
     const { id, hash: before } = link
     try {
-      const after = await passwords.hash(password, { queue: 'visitor', key: network })
+      const requester = { queue: 'visitor', key: network, link: String(id) } as const
+      const after = await passwords.hash(password, requester)
       const code = await replacePassword({ id, before, after })
       return code === null ? link : { id, hash: after }
     } catch {

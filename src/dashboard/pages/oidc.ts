@@ -186,6 +186,7 @@ async function signInNew(
   const inviteHash = invite?.hash
   const created = await deps.data.identities.signUp({ issuer, subject, email, inviteHash, now })
   if (created === 'gone') return refused(context, 'oidc.wrong_person', { next: undefined })
+  if (created === 'full') throw new AppError('account_full')
   if (created === 'taken') return refused(context, 'oidc.state', { next })
   const { personId, identityId } = created
   const accountId = deps.accounts.findPerson(personId)?.accountId ?? personId
