@@ -289,7 +289,7 @@ const boundedFetch: Library.CustomFetch = async (url, { headers, ...options }) =
 const SETUP_ERROR = /^(invalid_(request|client|scope)|unauthorized_client|unsupported_\w+)$/
 
 /** The provider was reached, and its certificate is not trusted here. */
-const CERTIFICATE = /CERT|SIGNATURE|SELF_SIGNED|ALTNAME/
+const CERTIFICATE = /CERT|SIGNATURE/
 
 /** An error of openid-client. Its message has no secrets; its causes may have tokens. */
 function explained(error: unknown, { issuer }: OidcSettings): OidcError {
