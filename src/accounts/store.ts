@@ -52,6 +52,9 @@ export type AccountRow = typeof accounts.$inferSelect
 /** `hasAccount` is 1 for a member of an account that is not disabled. */
 export type PersonRow = typeof people.$inferSelect & { hasAccount: number }
 
+/** The setting that counts how often a person was disconnected from the sign-in provider. */
+export const disconnectionsOf = (id: PersonId): string => `disconnections of person ${id}`
+
 export type Role = (typeof memberships.$inferSelect)['role']
 
 /** A person in the list of an account's members. */
@@ -325,6 +328,7 @@ export class AccountStore extends AccountReads {
     for (const table of [sessions, identities, recoveryCodes, memberships, oneTimeLinks]) {
       this.#orm.delete(table).where(eq(table.personId, id)).run()
     }
+    this.#db.query('DELETE FROM settings WHERE name = ?').run(disconnectionsOf(id))
     this.#orm.delete(people).where(eq(people.id, id)).run()
   }
 
