@@ -295,11 +295,10 @@ test.each([
   await using app = await testApp()
   await app.claim(LOCKED, SECRET_URL)
   const error = 'Invalid password: must have 6 to 128 characters'
-  for (const [path, code] of [
-    ['/api/shorten', 201],
-    ['/api/reserve', 201],
+  for (const [path, code, json] of [
+    ['/api/shorten', 201, { url: 'https://d.example/new', code: 'SHORTEN', password }],
+    ['/api/reserve', 201, { code: 'RESERVE', password }],
   ] as const) {
-    const json = { url: 'https://d.example/new', code: path.slice(5).toUpperCase(), password }
     const made = await app.call('POST', path, { key: 'free', json })
     expect(made.status).toBe(status === 400 ? 400 : code)
     if (status === 400) expect(made.body.error).toBe(error)
