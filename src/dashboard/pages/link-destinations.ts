@@ -6,6 +6,7 @@ import {
   DESTINATIONS_MAX,
   DEVICES,
   type RuledDestination,
+  readQuery,
   SYSTEMS,
   type Visitor,
   WeekClock,
@@ -235,7 +236,7 @@ function triedVisitor(context: PageContext): Visitor {
     device: DEVICES.find((one) => one === text('device')),
     languages: preferredLanguages(text('language')),
     country: text('country').toUpperCase() || undefined,
-    query: new URLSearchParams(text('query')),
+    query: readQuery(text('query')),
     now,
     minuteOfWeek: (zone) => week.minuteOfWeek(zone, now),
   }
