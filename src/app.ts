@@ -1,5 +1,5 @@
 import { Elysia, type InternalRoute } from 'elysia'
-import { decodePath } from './addresses/address.ts'
+import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
@@ -127,8 +127,8 @@ function routes(service: Service, follow: ControlFollower) {
         answerUnmatched: (unmatched): Response | Promise<Response> =>
           answerIfShortLink(service, follow, unmatched) ??
           refuseUnmatched(service, http, unmatched),
-        findPage: (failed) =>
-          isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
+        findPage: (failed): Response | undefined =>
+          isDashboardPath(failed.path) ? errorPage(dashboard, failed, http) : undefined,
       }),
     )
     .use(compressed())
@@ -157,35 +157,53 @@ function routes(service: Service, follow: ControlFollower) {
 
 /**
  * Answers a request with all of the service on the primary domain, and with short links only on the
- * others: nobody signs in on a brand that somebody else may control.
+ * others: nobody signs in on a brand that somebody else may control. A name that is none of them,
+ * which a proxy may still have, gets short links, probes and, as the host of `CDN_URL`, images.
  */
 function answerer(
   service: Service,
   http: ReturnType<typeof routes>,
   follow: ControlFollower,
 ): Control['answer'] {
-  const { config, domains, health } = service
-  const links = new Elysia({ handler: { standardHostname: false } })
-    .headers(DEFAULT_HEADERS)
-    .use(observeRequests({ ...service, logs: config.logRequests }))
-    .use(closingConnections({ health }))
-    .use(datedHeads())
-    .use(
-      errorResponses({
-        ...service,
-        answerUnmatched: (unmatched) =>
-          answerShortLink(follow, unmatched) ??
-          refuseUnknownPath(service, unmatched, { duringMaintenance: true }),
-      }),
-    )
-    .use(domainSite(service, follow.answer))
+  const { config, domains } = service
+  const duringMaintenance = true
+  const site = linkSite(
+    service,
+    (unmatched) =>
+      answerShortLink(follow, unmatched) ??
+      refuseUnknownPath(service, unmatched, { duringMaintenance }),
+  ).use(domainSite(service, follow.answer))
+  const foreign = linkSite(
+    service,
+    (unmatched) =>
+      (unmatched.path === '/' ? undefined : answerIfShortLink(service, follow, unmatched)) ??
+      refuseUnknownPath(service, unmatched, { duringMaintenance, code: 'misdirected' }),
+  )
+  const cdnHost = canonicalHost(new URL(config.cdnUrl).host)
   return (request) => {
-    if (domains.isEmpty) return http.fetch(request)
-    const domain = domains.ofHost(request.headers.get('host') ?? '')
+    if (domains.isUnused) return http.fetch(request)
+    const host = request.headers.get('host') ?? ''
+    const domain = domains.ofHost(host)
     if (domain === undefined) return severalHosts()
-    return (domain.isPrimary ? http : links).fetch(request)
+    if (domain.isPrimary) return http.fetch(request)
+    if (domain !== domains.foreign) return site.fetch(request)
+    const path = URL.parse(request.url)?.pathname ?? ''
+    const isImage = path.startsWith('/cdn/') && canonicalHost(host) === cdnHost
+    return (isImage || /^\/-\/(live|ready)\/?$/.test(path) ? http : foreign).fetch(request)
   }
 }
+
+/** What has no routes of the service. */
+const linkSite = (
+  service: Service,
+  answerUnmatched: (unmatched: UnmatchedRequest) => Promise<Response>,
+) =>
+  new Elysia({ handler: { standardHostname: false } })
+    .headers(DEFAULT_HEADERS)
+    .use(observeRequests({ ...service, logs: service.config.logRequests }))
+    .use(closingConnections(service))
+    .use(datedHeads())
+    .use(errorResponses({ ...service, answerUnmatched }))
 
 const severalHosts = (): Response =>
   Response.json(
@@ -240,12 +258,11 @@ function answerShortLink(
   follow: ControlFollower,
   { request, path }: UnmatchedRequest,
 ): Promise<Response> | undefined {
-  const text = decodePath(path.slice(1)) ?? path.slice(1)
   const { method } = request
   const answer = /^(GET|HEAD)$/.test(method)
-    ? follow.answer(text, request)
+    ? follow.answer(path, request)
     : method === 'POST'
-      ? follow.answerForm(text, request)
+      ? follow.answerForm(path, request)
       : undefined
   return answer?.then(toResponse)
 }

@@ -16,6 +16,19 @@ test('the index has every page', () => {
   expect(pages.filter((path) => !index.includes(`](${path})`))).toEqual([])
 })
 
+test('the index of decisions has each with its number and title, once', () => {
+  const folder = join(DOCS, 'decisions')
+  const lines = readFileSync(join(folder, 'README.md'), 'utf8').split('\n')
+  const listed = lines.filter((line) => line.startsWith('- '))
+  const pages = [...new Bun.Glob('[0-9]*.md').scanSync(folder)].sort()
+  const expected = pages.map((page) => {
+    const [first = ''] = readFileSync(join(folder, page), 'utf8').split('\n')
+    const [, number, title] = /^# (\d{3}) (.+)$/.exec(first) ?? []
+    return `- [${number}](${page}) ${title}`
+  })
+  expect(listed.toSorted()).toEqual(expected)
+})
+
 test('the page of commands has every command, and each page names commands that exist', () => {
   const program = createProgram(async () => {
     throw new Error('the service was started')

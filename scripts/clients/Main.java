@@ -39,7 +39,7 @@ public class Main {
 
     var line =
         "{\"code\":\"CLIENTJAVA2\",\"url\":\"https://example.com/java/import\",\"hits\":5000000000}\n";
-    var imported = links.importLinks(line, null, null, null, null);
+    var imported = links.importLinks(line, null);
     check(imported.getLinks() == 1, "import");
     check(imported.getResults().get(0).getOutcome().getValue().equals("created"), "import");
     var page = links.listLinks(200, null, "CLIENTJAVA2");

@@ -2,11 +2,12 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { sessions, identities as table } from '../db/people-schema.ts'
+import { SettingStore } from '../db/settings.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
 import { isFor } from './members.ts'
 import { oneTimeLinkStore } from './one-time-links.ts'
 import { sessionRows } from './sessions.ts'
-import { accountStore, type PersonId } from './store.ts'
+import { accountStore, disconnectionsOf, type PersonId, type PersonRow } from './store.ts'
 
 export type IdentityRow = typeof table.$inferSelect
 
@@ -18,20 +19,28 @@ interface NewIdentity extends IdentityKey, Pick<IdentityRow, 'email'> {
 
 interface ConnectCommand extends NewIdentity {
   personId: PersonId
-  byAddress?: boolean
+  /**
+   * A session of the person, and `disconnections` when the provider named the identity, if that
+   * was before the session; or only the address, which the provider has verified.
+   */
+  by: { sessionId: number; disconnections?: number } | 'address'
 }
 
 /** Identities that one person has. */
 const IDENTITIES_MAX = 5
 
-/** `taken`: another person has the identity. `gone`: the person does not exist any more. */
-type ConnectResult = { id: number } | 'taken' | 'too_many' | 'gone'
+/**
+ * `taken`: another person has the identity. `gone`: the person has no active account. `over`: the
+ * session has ended, or the person was disconnected meanwhile. `known`: the address is not enough.
+ */
+type ConnectResult = { id: number } | 'taken' | 'too_many' | 'gone' | 'over' | 'known'
 
 const isIdentity = ({ issuer, subject }: IdentityKey) =>
   and(eq(table.issuer, issuer), eq(table.subject, subject))
 
 function identityReads(db: Database) {
   const orm = drizzle({ client: db })
+  const settings = new SettingStore(db)
   return {
     find: (key: IdentityKey): IdentityRow | undefined =>
       orm.select().from(table).where(isIdentity(key)).get(),
@@ -39,6 +48,17 @@ function identityReads(db: Database) {
     /** Those of a person, the first connected first. */
     list: (personId: PersonId): IdentityRow[] =>
       orm.select().from(table).where(eq(table.personId, personId)).orderBy(asc(table.id)).all(),
+
+    /** How often the person was disconnected: a sign-in that began before connects nothing. */
+    disconnections: (personId: PersonId): number =>
+      Number(settings.findByName(disconnectionsOf(personId)) ?? 0),
+
+    listIssuers: (): string[] =>
+      orm
+        .selectDistinct({ issuer: table.issuer })
+        .from(table)
+        .all()
+        .map(({ issuer }) => issuer),
   }
 }
 
@@ -53,7 +73,31 @@ const storesOf = perConnection((db) => ({
     const row = { ...identity, createdAt: now }
     return orm.insert(table).values(row).returning({ id: table.id }).get().id
   },
+  noteDisconnection(personId: PersonId): void {
+    const count = identityReads(db).disconnections(personId) + 1
+    new SettingStore(db).set(disconnectionsOf(personId), String(count))
+  },
 }))
+
+/**
+ * Returns the rule whom an address alone connects: somebody else may have created the person, and
+ * must have no other way to what the person owns than the password and its sessions, which end.
+ */
+function addressRule(db: Database) {
+  const { accounts, links, list } = storesOf(db)
+  return ({ id, isOwner, totpSecret }: PersonRow, now: number): boolean =>
+    isOwner === 0 &&
+    totpSecret === null &&
+    list(id).length === 0 &&
+    accounts
+      .listAccountsOf(id)
+      .every(
+        ({ id: accountId }) =>
+          accounts.listMembers(accountId).length === 1 &&
+          accounts.listKeys(accountId, now).length === 0 &&
+          links.listInvites(now, accountId).length === 0,
+      )
+}
 
 /** Users of the provider of OIDC, as which people sign in. */
 export const identities = subject({
@@ -61,25 +105,31 @@ export const identities = subject({
 
   writes: {
     /**
-     * Connects an identity to a person. The same again changes nothing. `byAddress`: only because
-     * the provider has verified the address. Nobody verified it when the person was created, so
-     * that somebody else may know the password: it ends, with all sessions.
+     * Connects an identity to a person. The same again changes nothing. With the address alone,
+     * which nobody verified when the person was created, the password ends, with all sessions.
      */
     connect: write({
       since: 1,
       prepare(db) {
-        const { accounts, links, sessions: rows, find, list, add } = storesOf(db)
+        const { accounts, links, sessions: rows, find, list, add, disconnections } = storesOf(db)
+        const isEnough = addressRule(db)
         return (command: ConnectCommand): ConnectResult => {
-          const { personId, byAddress = false, ...identity } = command
+          const { personId, by, ...identity } = command
           const known = find(command)
           if (known) return known.personId === personId ? { id: known.id } : 'taken'
-          if (!accounts.findPerson(personId)?.hasAccount) return 'gone'
-          if (list(personId).length >= IDENTITIES_MAX) return 'too_many'
-          if (byAddress) {
+          const person = accounts.findPerson(personId)
+          if (!person?.hasAccount) return 'gone'
+          if (by === 'address') {
+            if (!isEnough(person, command.now)) return 'known'
             accounts.changePerson(personId, { passwordHash: null })
             rows.endAll({ personId })
             links.endAll('reset', personId)
+          } else {
+            const { sessionId: id, disconnections: before = disconnections(personId) } = by
+            const isCurrent = before === disconnections(personId)
+            if (!isCurrent || !rows.isActive({ id, personId })) return 'over'
           }
+          if (list(personId).length >= IDENTITIES_MAX) return 'too_many'
           return { id: add({ ...identity, personId }) }
         }
       },
@@ -93,7 +143,7 @@ export const identities = subject({
       since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
-        const { list } = storesOf(db)
+        const { list, noteDisconnection } = storesOf(db)
         return (command: {
           id: number
           personId: PersonId
@@ -105,6 +155,7 @@ export const identities = subject({
           if (needsAnother && all.length === 1) return 'last'
           orm.delete(sessions).where(eq(sessions.identityId, id)).run()
           orm.delete(table).where(eq(table.id, id)).run()
+          noteDisconnection(personId)
           return 'done'
         }
       },
@@ -115,9 +166,10 @@ export const identities = subject({
       since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
-        const { list } = storesOf(db)
+        const { list, noteDisconnection } = storesOf(db)
         return ({ personId }: { personId: PersonId }): number => {
           const all = list(personId)
+          noteDisconnection(personId)
           for (const { id } of all) {
             orm.delete(sessions).where(eq(sessions.identityId, id)).run()
           }
@@ -128,9 +180,36 @@ export const identities = subject({
     }),
 
     /**
+     * The provider has another name: its users stay connected. Returns how many. `taken`: under the
+     * new name, another person is connected with one of them.
+     */
+    renameIssuer: write({
+      since: 1,
+      prepare(db) {
+        const taken = db.prepare<object, [string, string]>(
+          `SELECT 1 FROM identities AS old JOIN identities AS new USING (subject)
+           WHERE old.issuer = ?1 AND new.issuer = ?2 AND new.person_id <> old.person_id`,
+        )
+        // Of a person who has both, one stays, and the sessions of the other one end.
+        const rename = db.prepare<null, [string, string]>(
+          'UPDATE OR REPLACE identities SET issuer = ?2 WHERE issuer = ?1',
+        )
+        const endOthers = db.prepare<null, []>(
+          'DELETE FROM sessions WHERE identity_id NOT IN (SELECT id FROM identities)',
+        )
+        return ({ from, to }: { from: string; to: string }): number | 'taken' => {
+          if (taken.get(from, to) !== null) return 'taken'
+          const { changes } = rename.run(from, to)
+          endOthers.run()
+          return changes
+        }
+      },
+    }),
+
+    /**
      * Creates a person without a password, who signs in with the identity: as a member of the
      * account of an invitation, or with an account of the Free plan. `gone`: the invitation was
-     * used, is too old, was withdrawn or is for another address.
+     * used, is too old, was withdrawn or is for another address. `full`: see `members.join`.
      */
     signUp: write({
       since: 1,
@@ -138,7 +217,7 @@ export const identities = subject({
         const { accounts, links, find, add } = storesOf(db)
         return (
           command: NewIdentity & { email: string; inviteHash: Uint8Array | undefined },
-        ): { personId: PersonId; identityId: number } | 'taken' | 'gone' => {
+        ): { personId: PersonId; identityId: number } | 'taken' | 'gone' | 'full' => {
           const { email, inviteHash, now, issuer, subject } = command
           if (find(command) || accounts.findByEmail(email)) return 'taken'
           const link = inviteHash && links.findByHash('invite', inviteHash, now)
@@ -146,6 +225,7 @@ export const identities = subject({
           if (link?.accountId && accounts.findById(link.accountId)?.disabledAt !== null) {
             return 'gone'
           }
+          if (link?.accountId && accounts.isFull(link.accountId)) return 'full'
           const personId = link?.accountId
             ? accounts.createMember({
                 email,

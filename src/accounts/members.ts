@@ -11,9 +11,6 @@ import {
   type Role,
 } from './store.ts'
 
-/** Members of an account at most, with those who are invited. */
-export const MEMBERS_MAX = 100
-
 interface MemberKey {
   accountId: AccountId
   personId: PersonId
@@ -28,7 +25,7 @@ export const members = subject({
   writes: {
     /**
      * Uses an invitation to an account for a person who exists already. `gone`: it was used, is too
-     * old or was withdrawn.
+     * old or was withdrawn. `full`: the account has as many members as it can have.
      */
     join: write({
       since: 1,
@@ -39,7 +36,7 @@ export const members = subject({
           tokenHash: Uint8Array
           personId: PersonId
           now: number
-        }): { accountId: AccountId } | 'gone' | 'wrong_person' => {
+        }): { accountId: AccountId } | 'gone' | 'wrong_person' | 'full' => {
           const { tokenHash, personId, now } = command
           const link = links.findByHash('invite', tokenHash, now)
           const person = accounts.findPerson(personId)
@@ -47,8 +44,10 @@ export const members = subject({
           if (!isFor(link.email, person.email)) return 'wrong_person'
           const { accountId, role } = link
           if (accounts.findById(accountId)?.disabledAt !== null) return 'gone'
+          const isNew = !isMember(accounts, { accountId, personId })
+          if (isNew && accounts.isFull(accountId)) return 'full'
           links.markUsed(link.id, now)
-          if (!isMember(accounts, { accountId, personId })) {
+          if (isNew) {
             accounts.addMember({ accountId, personId, role: role ?? 'admin', createdAt: now })
           }
           return { accountId }

@@ -13,10 +13,14 @@ export function parseKeyName(text: string): string | undefined {
 export const BAD_NAME = `must have 1 to ${NAME_LENGTH_MAX} characters, no @ and not only digits`
 
 /**
- * A name for an account. Undefined for any other text, also for a number or an address: with one,
- * an account could pass for another one, which has that number or address.
+ * A name for an account. Undefined for any other text, also for one that looks like a number or an
+ * address: with one, an account could pass for another one, which has that number or address.
+ * `before`: the name that it has, which is always accepted.
  */
-export function parseAccountName(text: string): string | undefined {
+export function parseAccountName(text: string, before: string): string | undefined {
+  if (text.trim() === before) return before
   const name = parseKeyName(text)
-  return name === undefined || name.includes('@') || /^\d+$/.test(name) ? undefined : name
+  // Wide and circled forms become plain ones; marks and signs without width go.
+  const seen = name?.normalize('NFKC').replace(/[\p{M}\p{DI}\s]/gu, '') ?? ''
+  return /@|^\p{Nd}*$/u.test(seen) ? undefined : name
 }

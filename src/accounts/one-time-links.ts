@@ -6,11 +6,22 @@ import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
-import { type AccountId, accountStore, type OwnAccountRow, type PersonId } from './store.ts'
+import {
+  type AccountId,
+  accountStore,
+  MEMBERS_MAX,
+  type OwnAccountRow,
+  type PersonId,
+} from './store.ts'
 
 export type OneTimeLinkRow = typeof table.$inferSelect
 export type NewOneTimeLink = Omit<typeof table.$inferInsert, 'id' | 'usedAt'>
 export type Purpose = OneTimeLinkRow['purpose']
+
+/** Pending invitations that create an account, of the whole service. */
+const INVITES_MAX = 100
+export const NO_INVITES = `${INVITES_MAX} invitations are pending. Withdraw some first.`
+export const NO_MEMBERS = `An account has at most ${MEMBERS_MAX} members and invitations.`
 
 /** How long a link can be used. */
 const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
@@ -148,29 +159,33 @@ export const oneTimeLinks = subject({
 
   writes: {
     /**
-     * False, and nothing is stored, for an invitation by a person without an active account, or to
-     * an account of which the person is no admin. Owners of the service and, without a person, its
-     * operator invite to every account.
+     * `not_allowed`: an invitation by a person without an active account, or to an account of which
+     * the person is no admin. Owners of the service and, without a person, its operator invite to
+     * every account. `full`: too many invitations, or members of the account.
      */
     add: write({
       since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const links = oneTimeLinkStore(db)
-        return (link: NewOneTimeLink): boolean => {
-          const { purpose, personId, accountId } = link
+        return (link: NewOneTimeLink): 'added' | 'not_allowed' | 'full' => {
+          const { purpose, personId, accountId, createdAt } = link
           const sender = personId ? accounts.findPerson(personId) : undefined
-          if (purpose === 'invite' && personId && !sender?.hasAccount) return false
+          if (purpose === 'invite' && personId && !sender?.hasAccount) return 'not_allowed'
           const isIt = ({ id, role }: OwnAccountRow) => id === accountId && role === 'admin'
           if (
             accountId &&
             sender?.isOwner === 0 &&
             !accounts.listAccountsOf(sender.id).some(isIt)
           ) {
-            return false
+            return 'not_allowed'
           }
+          const pending = () => links.listInvites(createdAt, accountId ?? null).length
+          const members = accountId ? accounts.listMembers(accountId).length : 0
+          const most = accountId ? MEMBERS_MAX : INVITES_MAX
+          if (purpose === 'invite' && members + pending() >= most) return 'full'
           links.add(link)
-          return true
+          return 'added'
         }
       },
     }),

@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import { isOwnersAccount } from './owners.ts'
 import type { AccountRow } from './store.ts'
 
 /** The columns of an account that the owner of the service sees. */
@@ -28,7 +27,7 @@ export function overviewScan(db: Database) {
   const page = db.prepare<AccountOverview, [string, number, number]>(
     `SELECT id, name, plan, link_count AS linkCount,
        url_bytes AS urlBytes, created_at AS createdAt, disabled_at AS disabledAt,
-       ${isOwnersAccount('accounts.id')} AS isOwner,
+       is_owner AS isOwner,
        nullif(max(
          coalesce((SELECT max(seen_at) FROM sessions WHERE account_id = accounts.id), 0),
          coalesce((SELECT max(last_used_at) FROM api_keys WHERE account_id = accounts.id), 0)

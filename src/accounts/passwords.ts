@@ -1,6 +1,7 @@
 import { AppError, retryAfter } from '../errors.ts'
 import { SECOND } from '../lib/clock.ts'
 import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
+import { Rotation } from '../lib/rotation.ts'
 import type { Thread } from '../lib/thread.ts'
 
 /**
@@ -70,13 +71,15 @@ interface PasswordsOptions {
  * - `anonymous`, by network: a browser without a trusted-device token.
  * - `trusted`, by account: inside a session, or a browser that has signed in to the account before.
  * - `oneTimeLink`, by link: a valid link of a set-up, an invitation or a reset.
- * - `visitor`, by network: the password of a link.
- * - `importedLink`, by network: the same, for a hash of bcrypt.
+ * - `visitor`, by network and link: the password of a link.
+ * - `importedLink`, by network and link: the same, for a hash of bcrypt.
  * - `linkOwner`, by account: a new password of a link.
  */
 export interface Requester {
   queue: 'anonymous' | 'trusted' | 'oneTimeLink' | 'visitor' | 'importedLink' | 'linkOwner'
   key: string
+  /** Whose password it is. */
+  link?: string
 }
 
 export type PasswordHashing = Pick<Passwords, 'hash'>
@@ -98,6 +101,7 @@ export interface VerifyHooks {
 export class Passwords {
   readonly #start: () => Promise<Thread<PasswordFunctions>>
   readonly #queues: Readonly<Record<Requester['queue'], FairQueue>>
+  readonly #rotations = new Map<Requester['queue'], Rotation>()
   #thread: Promise<Thread<PasswordFunctions>> | undefined
   #closed: Promise<void> | undefined
 
@@ -113,10 +117,24 @@ export class Passwords {
       importedLink: queue(IMPORTED_PACE),
       linkOwner: queue(),
     }
+    for (const name of ['visitor', 'importedLink'] as const) {
+      this.#rotations.set(name, new Rotation({ jobsMax: WAITING_MAX, full: busy }))
+    }
   }
 
-  hash(password: string, { queue, key }: Requester): Promise<string> {
-    return this.#queues[queue].run(key, async () =>
+  #run<Result>(
+    { queue, key, link }: Requester,
+    work: () => Promise<Result>,
+    admit?: () => void,
+  ): Promise<Result> {
+    const run = () => this.#queues[queue].run(key, work, admit)
+    const rotation = link === undefined ? undefined : this.#rotations.get(queue)
+    // The prefix: a network is no link.
+    return rotation ? rotation.run([key, `link ${link}`], run) : run()
+  }
+
+  hash(password: string, requester: Requester): Promise<string> {
+    return this.#run(requester, async () =>
       (await this.#open()).call('hash', normalizePassword(password)),
     )
   }
@@ -125,7 +143,7 @@ export class Passwords {
   verify(
     password: string,
     hash: string | null | undefined,
-    { queue, key }: Requester,
+    requester: Requester,
     hooks?: VerifyHooks,
   ): Promise<boolean> {
     const work = async () => {
@@ -138,7 +156,7 @@ export class Passwords {
       hooks?.after(fits)
       return fits
     }
-    return this.#queues[queue].run(key, work, hooks?.before)
+    return this.#run(requester, work, hooks?.before)
   }
 
   /** Finishes the work in progress, and refuses waiting and later calls with `stopping`. */

@@ -17,8 +17,13 @@ export const LONG_SESSION_MS = 30 * DAY
 /** Writes of `touch` in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 
-/** The stored hash that the password was verified against, or the identity of the provider. */
-export type FirstProof = { passwordHash: string } | { identityId: number }
+/**
+ * The stored hash that the password was verified against, or the identity of the provider.
+ * `provedAt`: when its user has signed in there, in epoch ms; absent if the provider does not say.
+ */
+export type FirstProof =
+  | { passwordHash: string }
+  | { identityId: number; provedAt?: number | undefined }
 
 /**
  * How a person has proved who they are. With two-factor sign-in, the first proof alone is not
@@ -208,7 +213,7 @@ function sessionStarter(db: Database) {
     [PersonId]
   >(
     `SELECT accounts.id AS accountId, name, plan, time_zone AS timeZone, role, email,
-       is_owner AS isOwner, totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash
+       people.is_owner AS isOwner, totp_enabled_at AS totpEnabledAt, password_hash AS passwordHash
      FROM people JOIN memberships ON person_id = people.id
        JOIN accounts ON accounts.id = memberships.account_id
      WHERE people.id = ? AND disabled_at IS NULL
@@ -250,7 +255,10 @@ function sessionStarter(db: Database) {
       return undefined
     }
     endExpired.run(startedBefore, seenBefore, longBefore, replaces ?? null)
-    const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
+    // A session at the provider may be old.
+    const { provedAt: at = createdAt } = 'identityId' in proof ? proof : {}
+    const provedAt = Math.min(at, createdAt)
+    const times = { createdAt, seenAt: createdAt, provedAt }
     const { id } = orm
       .insert(table)
       .values({ ...session, accountId: user.accountId, identityId, ...times })

@@ -11,12 +11,14 @@ import {
   sessions,
 } from '../db/people-schema.ts'
 import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
-import { accounts, apiKeys, visitsByDay } from '../db/schema.ts'
+import { accountHits, accounts, apiKeys, domains, visitsByDay } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { assert } from '../lib/assert.ts'
 import { DAY } from '../lib/clock.ts'
-import { isOwnersAccount } from './owners.ts'
 import type { Plan } from './plans.ts'
+
+/** Members of an account at most, with those who are invited. */
+export const MEMBERS_MAX = 100
 
 /** Minimum retention of expired keys, for the last-used column of the account list. */
 const EXPIRED_KEYS_KEPT_MS = 30 * DAY
@@ -44,13 +46,14 @@ export interface Account {
 /** An account with the API key of a request. */
 export type KeyHolder = Required<Account>
 
-/**
- * Flags are 0 and 1. db/schema.ts explains each column. `isOwner`: see `isOwnersAccount`.
- */
-export type AccountRow = typeof accounts.$inferSelect & { isOwner: number }
+/** Flags are 0 and 1. db/schema.ts explains each column. */
+export type AccountRow = typeof accounts.$inferSelect
 
 /** `hasAccount` is 1 for a member of an account that is not disabled. */
 export type PersonRow = typeof people.$inferSelect & { hasAccount: number }
+
+/** The setting that counts how often a person was disconnected from the sign-in provider. */
+export const disconnectionsOf = (id: PersonId): string => `disconnections of person ${id}`
 
 export type Role = (typeof memberships.$inferSelect)['role']
 
@@ -85,11 +88,6 @@ export interface NewAccount {
   isOwner?: boolean
 }
 
-const ACCOUNT = {
-  ...getTableColumns(accounts),
-  isOwner: sql<number>`${sql.raw(isOwnersAccount('accounts.id'))}`,
-}
-
 const PERSON = {
   ...getTableColumns(people),
   hasAccount: sql<number>`EXISTS (
@@ -117,7 +115,7 @@ export class AccountReads {
     // Every page of the dashboard runs the next three.
     const hasId = (column: typeof accounts.id | typeof people.id) =>
       eq(column, sql.placeholder('id'))
-    this.#byId = this.#orm.select(ACCOUNT).from(accounts).where(hasId(accounts.id)).prepare()
+    this.#byId = this.#orm.select().from(accounts).where(hasId(accounts.id)).prepare()
     this.#personById = this.#orm.select(PERSON).from(people).where(hasId(people.id)).prepare()
     this.#accountsOf = this.#orm
       .select({ id: accounts.id, name: accounts.name, role: memberships.role })
@@ -162,6 +160,11 @@ export class AccountReads {
       .all()
   }
 
+  /** Whether nobody can join the account. */
+  isFull(accountId: AccountId): boolean {
+    return this.listMembers(accountId).length >= MEMBERS_MAX
+  }
+
   /** The accounts that a person is a member of, also disabled ones; the first joined first. */
   listAccountsOf(personId: PersonId): OwnAccountRow[] {
     return this.#accountsOf.all({ personId })
@@ -175,7 +178,7 @@ export class AccountReads {
   listByName(text: string): AccountRow[] {
     const isIt = or(sql`lower(name) = lower(${text})`, sql`CAST(id AS TEXT) = ${text}`)
     const isNamed = and(isNull(accounts.deletedAt), isIt)
-    return this.#orm.select(ACCOUNT).from(accounts).where(isNamed).limit(10).all()
+    return this.#orm.select().from(accounts).where(isNamed).limit(10).all()
   }
 
   isEmpty(): boolean {
@@ -212,7 +215,7 @@ export class AccountReads {
   /** The oldest first. `after`: an id. */
   list({ after, limit }: { after: number; limit: number }): AccountRow[] {
     const isListed = and(isNull(accounts.deletedAt), gt(accounts.id, after))
-    const query = this.#orm.select(ACCOUNT).from(accounts).where(isListed)
+    const query = this.#orm.select().from(accounts).where(isListed)
     return query.orderBy(asc(accounts.id)).limit(limit).all()
   }
 
@@ -253,11 +256,7 @@ export class AccountStore extends AccountReads {
       if (this.findByEmail(email)) return undefined
       const { id } = this.#orm
         .insert(accounts)
-        .values({
-          name: email,
-          plan,
-          createdAt: now,
-        })
+        .values({ name: email, plan, createdAt: now, isOwner: isOwner ? 1 : 0 })
         .returning({ id: accounts.id })
         .get()
       const person = { id, email, accountId: id, createdAt: now, passwordHash }
@@ -296,7 +295,7 @@ export class AccountStore extends AccountReads {
   }
 
   /** Changes some columns of an account. */
-  change(id: AccountId, columns: Partial<Omit<AccountRow, 'id' | 'isOwner'>>): void {
+  change(id: AccountId, columns: Partial<Omit<AccountRow, 'id'>>): void {
     this.#orm.update(accounts).set(columns).where(eq(accounts.id, id)).run()
   }
 
@@ -329,16 +328,20 @@ export class AccountStore extends AccountReads {
     for (const table of [sessions, identities, recoveryCodes, memberships, oneTimeLinks]) {
       this.#orm.delete(table).where(eq(table.personId, id)).run()
     }
+    this.#db.query('DELETE FROM settings WHERE name = ?').run(disconnectionsOf(id))
     this.#orm.delete(people).where(eq(people.id, id)).run()
   }
 
   /** Deletes the account and all that belongs to it. Its links must be deleted first. */
   remove(id: AccountId): void {
-    for (const table of [apiKeys, qrLogos, qrPresets, qrRefs]) {
+    for (const table of [apiKeys, qrLogos, qrPresets, qrRefs, accountHits]) {
       this.#orm.delete(table).where(eq(table.accountId, id)).run()
     }
     const ofAccount = and(eq(visitsByDay.scope, 1), eq(visitsByDay.id, id))
     this.#orm.delete(visitsByDay).where(ofAccount).run()
+    // Links of others may have the domain: it goes back to the owners of the service.
+    const returned = { access: 'owners', accountId: null } as const
+    this.#orm.update(domains).set(returned).where(eq(domains.accountId, id)).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 

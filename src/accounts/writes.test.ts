@@ -95,3 +95,71 @@ test('a new key deletes those of its account that expired 30 days ago, and no ot
   expect(works).toEqual([ann, ann, ann])
   db.close()
 })
+
+test('nothing of a deleted account is left, and its domain goes back to the owners', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(join(folder.path, 'hopcode.db'))
+  migrate(db)
+  const accounts = new AccountStore(db)
+  const { beginDeletion, remove } = operationsOn(db, subject)
+  const [ann = 0, ben = 0] = ['ann', 'ben'].map((name, n) =>
+    accounts.create({
+      ...ANN,
+      email: `${name}@example.com`,
+      key: { ...KEY, hash: Buffer.alloc(32, n) },
+    }),
+  )
+  /** Those of links go with them, and the last one is a log of changes for caches. */
+  const isOther = /^(links|link_tags|hits|link_changes|search_.*|links_search.*)$/
+  const tables = db
+    .query<{ name: string }, []>(
+      `SELECT DISTINCT found.name
+       FROM pragma_table_list AS found, pragma_table_info(found.name) AS one
+       WHERE found.schema = 'main' AND one.name = 'account_id'`,
+    )
+    .all()
+    .filter(({ name }) => !isOther.test(name))
+  const rowsOf = (id: number) =>
+    tables.filter(({ name }) => db.query(`SELECT 1 FROM "${name}" WHERE account_id = ?`).get(id))
+  // Each table gets a row of each account.
+  const isFilled = (name: string, id: number) =>
+    db.query(`SELECT 1 FROM "${name}" WHERE account_id = ?`).get(id) !== null
+  for (const [n, id] of [ann, ben].entries()) {
+    for (const { name } of tables.filter((one) => !isFilled(one.name, id))) {
+      const columns = db
+        .query<{ name: string; notnull: number; pk: number; dflt_value: string | null }, []>(
+          `SELECT * FROM pragma_table_info('${name}')`,
+        )
+        .all()
+        .filter(
+          (one) => one.name === 'account_id' || (one.notnull === 1 && one.dflt_value === null),
+        )
+        .filter((one) => one.name !== 'id')
+      const values = columns.map((one) => (one.name === 'account_id' ? id : `${one.name} ${n}`))
+      const list = columns.map((one) => one.name)
+      db.run(
+        `INSERT INTO "${name}" (${list}) VALUES (${list.map(() => '?')})`,
+        values as (string | number)[],
+      )
+    }
+  }
+  db.run(`UPDATE domains SET access = 'account'`)
+  expect([rowsOf(ann), rowsOf(ben)]).toEqual([tables, tables])
+  expect(tables.map(({ name }) => name)).toContain('domains')
+  const before = new Map(
+    tables.map(({ name }) => [
+      name,
+      db.query(`SELECT * FROM "${name}" WHERE account_id = ?`).all(ben),
+    ]),
+  )
+  beginDeletion({ accountId: ann, now: 1 })
+  remove({ accountId: ann })
+  expect(rowsOf(ann)).toEqual([])
+  for (const [name, rows] of before) {
+    expect(db.query(`SELECT * FROM "${name}" WHERE account_id = ?`).all(ben)).toEqual(rows)
+  }
+  const returned = db.query('SELECT access FROM domains WHERE account_id IS NULL').all()
+  expect(returned).toEqual([{ access: 'owners' }])
+  expect(accounts.findById(ann)).toBeUndefined()
+  db.close()
+})

@@ -16,7 +16,7 @@ import {
 /** The result of using a one-time link. `hasNewKey` is false for a person who existed before. */
 export type JoinResult =
   | { personId: PersonId; hasNewKey: boolean }
-  | { refused: 'link_over' | 'email_taken' | 'password_needed' }
+  | { refused: 'link_over' | 'email_taken' | 'password_needed' | 'full' }
 
 export interface JoinCommand {
   tokenHash: Uint8Array
@@ -58,7 +58,9 @@ const joinWrites = {
           accounts.changePerson(existing.id, { isOwner: 1 })
           for (const { id, role } of accounts.listAccountsOf(existing.id)) {
             if (role !== 'admin') continue
-            accounts.change(id, { disabledAt: null, linksDisabledAt: null })
+            const enabled = { disabledAt: null, linksDisabledAt: null }
+            // The same id: the account was created with the person (decision 068).
+            accounts.change(id, id === existing.id ? { ...enabled, isOwner: 1 } : enabled)
             accounts.revokeKeys(id, now)
           }
           sessions.endAll({ personId: existing.id })
@@ -84,6 +86,7 @@ const joinWrites = {
         if (link.accountId) {
           const { accountId, role } = link
           if (accounts.findById(accountId)?.disabledAt !== null) return { refused: 'link_over' }
+          if (accounts.isFull(accountId)) return { refused: 'full' }
           const { passwordHash } = account
           const person = { email, accountId, role: role ?? 'admin', passwordHash, createdAt: now }
           const personId = accounts.createMember(person)

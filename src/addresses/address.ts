@@ -88,6 +88,14 @@ export function decodePath(path: string): string | undefined {
   }
 }
 
+/** One slash at the end of a path counts for nothing: programs add it, and no alias ends so. */
+export const withoutLastSlash = (path: string): string =>
+  path.endsWith('/') ? path.slice(0, -1) : path
+
+/** The code or alias that is looked up for the path of a URL. */
+export const lookedUp = (path: string): string =>
+  withoutLastSlash((decodePath(path) ?? path).slice(1))
+
 /** One text for an unknown domain and for one that the account may not use. */
 export const BAD_DOMAIN = 'Invalid domain: must be one of GET /api/domains'
 
@@ -110,6 +118,17 @@ export function canonicalHost(text: string): string | undefined {
   return URL.parse(`http://${host}`)?.hostname.replace(/\.$/, '')
 }
 
+const IP_ADDRESS = /\.\d+$/
+
+/**
+ * Whether a `Host` line with this `canonicalHost` is an address, a name without a dot or empty:
+ * that of a health check or in the same network, not a name that anybody can register.
+ */
+export const isLocalHost = (line: string, host: string | undefined): boolean =>
+  host === undefined
+    ? /^(\[[\da-f:.]+\])?(:\d*)?$/i.test(line)
+    : !host.includes('.') || IP_ADDRESS.test(host)
+
 /** The value of a `Host` line, whose bytes were read as latin-1. */
 export const fromLatin1 = (text: string): string =>
   /[^\0-\x7f]/.test(text) ? Buffer.from(text, 'latin1').toString('utf8') : text
@@ -122,7 +141,7 @@ export function findHostProblem(host: string | undefined): string | undefined {
   if (host === undefined || !HOST_NAME.test(host)) {
     return 'must be a host name such as go.example, without scheme and port'
   }
-  if (/\.\d+$/.test(host)) return 'must be a name, not an IP address'
+  if (IP_ADDRESS.test(host)) return 'must be a name, not an IP address'
   if (host.length > HOST_LENGTH_MAX) return `must have at most ${HOST_LENGTH_MAX} characters`
   // The parser refuses labels that are no valid punycode.
   return URL.parse(`http://${host}`)?.hostname === host ? undefined : 'must be a valid host name'

@@ -48,6 +48,8 @@ export class DomainReads {
   readonly #conflicts
   /** The domain of new links. */
   readonly defaultOf: (accountId: AccountId) => number
+  /** Whether there was ever a domain. */
+  readonly wereAdded: () => boolean
 
   constructor(db: Database) {
     this.#all = db.prepare<Domain, []>(`SELECT ${COLUMNS} FROM domains ORDER BY host`)
@@ -63,6 +65,8 @@ export class DomainReads {
          SELECT 1 FROM aliases AS other WHERE other.domain_id = 0 AND (other.path = own.path
            OR (other.path = lower(own.path) AND other.any_case = 1))) ORDER BY path LIMIT 20`,
     )
+    const sequence = db.prepare<object, []>(`SELECT 1 FROM sqlite_sequence WHERE name = 'domains'`)
+    this.wereAdded = () => sequence.get() !== null
     this.defaultOf = domainUses(db).defaultOf
   }
 

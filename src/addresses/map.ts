@@ -1,13 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
-import { canonicalHost, fromLatin1 } from './address.ts'
+import { canonicalHost, fromLatin1, isLocalHost } from './address.ts'
 import { type Domain, DomainReads } from './domains.ts'
 
 /** A domain as redirects need it. */
 export interface RequestDomain {
   id: number
   isPrimary: boolean
+  /** Empty for a name that is none of the service. */
   host: string
   codes: 'own' | 'all'
   rootUrl: string | undefined
@@ -30,9 +31,12 @@ const SPELLINGS_MAX = 256
  */
 export class DomainMap {
   readonly primary: RequestDomain
+  /** A name that is none of the service: it answers the short links of `primary`, nothing else. */
+  readonly foreign: RequestDomain
   readonly #versions: Pick<CodeVersions, 'all'>
   readonly #reads: DomainReads
   #version: number | undefined
+  #hadDomains = false
   #byHost: ReadonlyMap<string, RequestDomain> = new Map()
   #hosts: ReadonlyMap<number, string> = new Map()
   #bySpelling = new Map<string, RequestDomain>()
@@ -49,6 +53,7 @@ export class DomainMap {
     const host = canonicalHost(hostname) ?? hostname
     const about = { host, codes: 'all', rootUrl, notFoundUrl } as const
     this.primary = { id: PRIMARY_ID, isPrimary: true, ...about }
+    this.foreign = { ...this.primary, isPrimary: false, host: '' }
   }
 
   /** No domains are configured. */
@@ -58,18 +63,24 @@ export class DomainMap {
     return this.#byHost.size === 0
   }
 
+  /** No domain was ever added, so that every host is the primary one. */
+  get isUnused(): boolean {
+    return this.isEmpty && !this.#hadDomains
+  }
+
   /**
-   * The domain of a `Host` line, whose bytes were read as latin-1. A host that is not configured is
-   * answered as the primary one: an address, or the name of a health check. Undefined for several
-   * lines, which are joined by commas, unless there are no domains.
+   * The domain of a `Host` line, whose bytes were read as latin-1. Addresses and names of the local
+   * network are the primary one; other names that are not configured are `foreign`, also those of
+   * removed domains. Undefined for several lines, which are joined by commas.
    */
   ofHost(line: string): RequestDomain | undefined {
-    if (this.isEmpty) return this.primary
+    if (this.isUnused) return this.primary
     const known = this.#bySpelling.get(line)
     if (known) return known
     if (line.includes(',')) return undefined
     const host = canonicalHost(fromLatin1(line))
-    const found = (host === undefined ? undefined : this.#byHost.get(host)) ?? this.primary
+    const isPrimary = host === this.primary.host || isLocalHost(line, host)
+    const found = isPrimary ? this.primary : (this.#byHost.get(host ?? '') ?? this.foreign)
     if (this.#bySpelling.size >= SPELLINGS_MAX) this.#bySpelling.clear()
     this.#bySpelling.set(line, found)
     return found
@@ -110,6 +121,7 @@ export class DomainMap {
       const all = this.#reads.list()
       this.#hosts = new Map(all.map(({ id, host }) => [id, host]))
       this.#byHost = this.#mapOf(all)
+      this.#hadDomains = this.#reads.wereAdded()
       this.#bySpelling = new Map()
       this.#version = version
     } catch {

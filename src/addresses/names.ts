@@ -96,8 +96,11 @@ export class AliasRules {
   }
 
   mayAdd(accountId: AccountId): boolean {
-    const { importAliases, accounts } = this.#options
-    return importAliases === 'all' || accounts.findById(accountId)?.isOwner === 1
+    return !this.isForOwners || this.#options.accounts.findById(accountId)?.isOwner === 1
+  }
+
+  get isForOwners(): boolean {
+    return this.#options.importAliases === 'owners'
   }
 }
 

@@ -115,25 +115,28 @@ function fieldsOf(
     host,
     ...access,
     codes: codes ?? before.codes,
-    rootUrl:
-      pageOf(deps, { name: 'root_url', url: rootUrl, host }) ?? orBefore(rootUrl, before.rootUrl),
-    notFoundUrl:
-      pageOf(deps, { name: 'not_found_url', url: notFoundUrl, host }) ??
-      orBefore(notFoundUrl, before.notFoundUrl),
+    rootUrl: pageOf(deps, { name: 'root_url', url: rootUrl, host }, before.rootUrl),
+    notFoundUrl: pageOf(
+      deps,
+      { name: 'not_found_url', url: notFoundUrl, host },
+      before.notFoundUrl,
+    ),
   }
 }
 
-const orBefore = (given: string | null | undefined, before: string | null) =>
-  given === undefined ? before : null
-
 const URL_LENGTH_MAX = 2048
 
-/** The page as a `Location`; undefined if none is given. A page of the service could loop. */
+/**
+ * The page as a `Location`; `before` if none is given. A new page must not be one of the service:
+ * it could loop.
+ */
 function pageOf(
   { data, baseUrl }: DomainDeps,
   { name, url: text, host }: { name: string; url: string | null | undefined; host: string },
-): string | undefined {
-  if (text === null || text === undefined) return undefined
+  before: string | null,
+): string | null {
+  if (text === undefined || text === before) return before
+  if (text === null) return null
   const url = URL.parse(text.trim())
   const isPage = url && /^https?:$/.test(url.protocol) && url.username === ''
   if (!isPage || url.href.length > URL_LENGTH_MAX) {

@@ -1,6 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { decodePath } from './address.ts'
+import { decodePath, lookedUp, withoutLastSlash } from './address.ts'
 import type { RequestDomain } from './map.ts'
 import type { Addressed, AliasReads } from './names.ts'
 import { peelings, withoutInvisible } from './pasted.ts'
@@ -42,11 +42,20 @@ export function resolveLink<Found extends NamedLink>(
   return firstOf(namedPaths(deps, text), (named) => findByPath(deps, named))
 }
 
-/** What to search for: a text that is the short URL of a link finds the link by its code. */
-export function searchTextOf(deps: ResolveDeps, accountId: AccountId, text: string): string {
-  const addresses = namedPaths(deps, text).filter(({ domain }) => domain !== undefined)
-  const found = firstOf(addresses, (named) => findByPath(deps, named))
-  return found?.accountId === accountId ? found.code : text
+/**
+ * What to search for: a short URL finds the link by its code, and a path, which URLs may contain,
+ * its link too.
+ */
+export function pastedSearch(
+  deps: ResolveDeps,
+  accountId: AccountId,
+  text = '',
+): { search: string; orCode?: Code } {
+  const isPath = /^\s*\/(?!\/)/.test(text)
+  const named = namedPaths(deps, text).filter(({ domain }) => isPath || domain !== undefined)
+  const found = firstOf(named, (each) => findByPath(deps, each))
+  if (found?.accountId !== accountId) return { search: text }
+  return isPath ? { search: text, orCode: found.code } : { search: found.code }
 }
 
 /** The code of that link, or else one that the text contains: it may be disabled without a link. */
@@ -106,9 +115,9 @@ function pathsOf(addresses: ResolveDeps['addresses'], text: string): [NamedPath,
   const address = addresses.addressIn(text)
   if (address) {
     const { domain, path } = address
-    return [{ path: (decodePath(path) ?? path).slice(1), domain }]
+    return [{ path: lookedUp(path), domain }]
   }
   const bare = text.replace(/^\//, '')
   const withoutQuery = bare.replace(/[?#].*$/s, '')
-  return bare === withoutQuery ? [{ path: bare }] : [{ path: bare }, { path: withoutQuery }]
+  return [{ path: withoutLastSlash(bare) }, { path: withoutLastSlash(withoutQuery) }]
 }

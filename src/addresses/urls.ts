@@ -35,13 +35,16 @@ export class PublicUrls {
   readonly #cdnUrl: string
   readonly #host: string
   readonly #scheme: string
+  /** That of `BASE_URL` with its colon, which the other domains have too; empty without one. */
+  readonly #port: string
   readonly #domains: OwnHosts
 
   constructor({ baseUrl, cdnUrl, domains }: PublicUrlsOptions) {
     this.#baseUrl = baseUrl
-    const { host, protocol } = new URL(baseUrl)
+    const { host, protocol, port } = new URL(baseUrl)
     this.#host = host
     this.#scheme = protocol
+    this.#port = port && `:${port}`
     this.#cdnUrl = cdnUrl
     this.#domains = domains
   }
@@ -62,17 +65,18 @@ export class PublicUrls {
     return this.#domains.primary
   }
 
-  /** The host of `BASE_URL` with its port, if it has one. */
-  get shownPrimaryHost(): string {
-    return this.#host
-  }
-
   /** The domain with a host, also that of the primary one; null or an empty text names that too. */
   idOf = (host: string | null): number =>
     host ? (this.#domains.findByHost(host)?.id ?? NO_DOMAIN) : PRIMARY_ID
 
   /** The host of a domain as requests and files name it: null for the primary one. */
   namedHost = (domainId: number): string | null => this.#domains.hostOf(domainId) ?? null
+
+  /** The host of a domain as people see it, with the port of its short URLs. */
+  shownHost = (domainId: number): string => {
+    const host = this.#domains.hostOf(domainId)
+    return host === undefined ? this.#host : host + this.#port
+  }
 
   addressOf = ({ host, path }: NamedAddress): Address => ({ domainId: this.idOf(host), path })
 
@@ -102,6 +106,6 @@ export class PublicUrls {
 
   #originOf(domainId: number): string {
     const host = this.#domains.hostOf(domainId)
-    return host === undefined ? this.#baseUrl : `${this.#scheme}//${host}`
+    return host === undefined ? this.#baseUrl : `${this.#scheme}//${host}${this.#port}`
   }
 }

@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import { isOwnersAccount } from '../accounts/owners.ts'
 import type { AccountId } from '../accounts/store.ts'
 import { perConnection } from '../db/subject.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
@@ -7,7 +6,7 @@ import { isOnPrimary, readDomainId } from './address.ts'
 
 /** SQL: the account with the id `?1` may use the domain. */
 export const MAY_USE = `(access = 'all' OR (access = 'account' AND account_id = ?1)
-  OR (access = 'owners' AND ${isOwnersAccount('?1')} = 1))`
+  OR (access = 'owners' AND (SELECT is_owner FROM accounts WHERE id = ?1) = 1))`
 
 /** Which domains an account may use for its links and aliases. */
 export const domainUses = perConnection((db: Database) => {

@@ -7,7 +7,14 @@ import type { Owner } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
 import type { VisitQuery, VisitSlice, visits } from '../visits/store.ts'
-import { kindOf, OTHER, VISIT_KINDS, type VisitKind, visitValue } from '../visits/values.ts'
+import {
+  kindOf,
+  OTHER,
+  type StoredKind,
+  VISIT_KINDS,
+  type VisitKind,
+  visitValue,
+} from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
 export interface DayRange {
@@ -34,6 +41,8 @@ export interface Visits {
   bots: number
   /** The most frequent first, equal ones in the order of their keys. */
   values: Record<VisitKind, VisitValue[]>
+  /** Visits by `ref` of the address, also of words that no code has. */
+  scans: VisitValue[]
 }
 
 /** Links of a report that are read at once. */
@@ -158,10 +167,11 @@ function visitsOf(sums: VisitSums, counted: number): Visits {
     people: sumOf(values.device),
     bots,
     values,
+    scans: valuesOf(sums, 'scan'),
   }
 }
 
-function valuesOf({ counts }: VisitSums, kind: VisitKind): VisitValue[] {
+function valuesOf({ counts }: VisitSums, kind: StoredKind): VisitValue[] {
   const grouped = new Map<string, number>()
   for (const [key, count] of counts) {
     if (kindOf(key) !== kind) continue

@@ -74,6 +74,13 @@ const DAMAGE: [check: string, sql: string][] = [
   ['search index', 'DELETE FROM links_search WHERE rowid = 1 << 32 | 1'],
   ['search index', `INSERT INTO links_search (rowid, text) VALUES (1 << 32 | 99, 'abc')`],
   ['version', 'PRAGMA user_version = 99'],
+  ['schema', `CREATE TRIGGER t AFTER INSERT ON sessions BEGIN UPDATE people SET is_owner = 1; END`],
+  ['schema', 'CREATE VIEW v AS SELECT * FROM people'],
+  ['schema', 'CREATE TABLE other (id integer)'],
+  ['schema', 'CREATE INDEX other ON people (is_owner)'],
+  ['schema', 'DROP TRIGGER link_tags_changed'],
+  ['schema', 'DROP INDEX people_email'],
+  ['schema', `ALTER TABLE people ADD COLUMN other integer DEFAULT 1`],
 ]
 test.each(DAMAGE)('%s: a problem is found after %s', (check, sql) => {
   using folder = temporaryFolder()

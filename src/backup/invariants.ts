@@ -1,6 +1,6 @@
-import type { Database } from 'bun:sqlite'
-import { DATABASE_VERSION, versionOf, versionWith } from '../db/migrate.ts'
-import { isTooOld, tooOld } from '../db/unreleased.ts'
+import { Database } from 'bun:sqlite'
+import { DATABASE_VERSION, MIGRATIONS, versionOf, versionWith } from '../db/migrate.ts'
+import { isTooOld, LAST_UNRELEASED, tooOld } from '../db/unreleased.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
 import { storedBytes } from '../links/property-table.ts'
@@ -188,6 +188,7 @@ export function* checkDatabase(db: Database): Generator<Finding> {
   const whole = checkIntegrity(db)
   yield whole
   if (whole.status === 'problem') return
+  yield checkSchema(db, version)
   for (const invariant of INVARIANTS) {
     if (version >= (invariant.from ?? 0)) yield checkInvariant(db, invariant)
   }
@@ -228,6 +229,38 @@ function checkIntegrity(db: Database): Finding {
   }
   if (says.length === 1 && says[0] === 'ok') return ok(check, 'SQLite finds no damage')
   return problem(check, `it is damaged: ${says.join('; ')}`, RESTORE_ADVICE)
+}
+
+/** A trigger, a view or a default of somebody else changes what the service stores or reads. */
+function checkSchema(db: Database, version: number): Finding {
+  const check = 'schema'
+  using expected = new Database(':memory:')
+  // The tables of the last version before the migrations are rewritten by the upgrade.
+  const isUnreleased = version === LAST_UNRELEASED
+  for (const { sql } of MIGRATIONS.slice(0, Math.max(1, version - LAST_UNRELEASED))) {
+    expected.run(sql)
+  }
+  const ours = schemaOf(expected, isUnreleased)
+  const theirs = schemaOf(db, isUnreleased)
+  const names = [...ours.keys(), ...theirs.keys()].filter(
+    (one) => ours.get(one) !== theirs.get(one),
+  )
+  if (names.length === 0) return ok(check, 'tables, indexes and triggers are those of this version')
+  const says = `it was changed by another program: ${[...new Set(names)].join(', ').slice(0, 200)}`
+  return problem(check, says, RESTORE_ADVICE)
+}
+
+/** What defines each object, by its type and name. */
+function schemaOf(db: Database, isWithoutTables: boolean): Map<string, string> {
+  const rows = db.query<{ name: string; sql: string }, []>(
+    `SELECT type || ' ' || name AS name, CASE type WHEN 'table' THEN (
+       SELECT json_group_array(json_array(name, type, "notnull", dflt_value, pk, hidden))
+       FROM pragma_table_xinfo(found.name)) ELSE sql END AS sql
+     FROM sqlite_schema AS found
+     WHERE type IN ('trigger', 'view') OR (name NOT GLOB 'sqlite_*'
+       AND (type = 'index' OR NOT ${isWithoutTables}))`,
+  )
+  return new Map(rows.all().map(({ name, sql }) => [name, sql.replace(/\s+/g, ' ')]))
 }
 
 /** The key is a hash of the whole URL, so a URL with a changed character does not match it. */

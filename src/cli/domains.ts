@@ -72,6 +72,9 @@ export function addDomainCommands(program: Command): void {
     .action((host, options) => run('removeDomain', { host, ...options }))
 }
 
+const REMOVED =
+  'Take the name out of the proxy and of DNS too: it answers the short links of the primary domain.'
+
 /** What the commands run. Each function returns what is printed. */
 export const domainCommands = { addDomain, setDomain, listDomains, removeDomain }
 
@@ -134,7 +137,7 @@ async function removeDomain(
 ): Promise<string> {
   await deps.writer.catchUp()
   const host = await remove(deps, { host: text, movesLinks: moveLinks === true })
-  return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.`
+  return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.\n${REMOVED}`
 }
 
 async function viewsOf(deps: Administration) {

@@ -1,9 +1,10 @@
 import { type Command, Option } from '@commander-js/extra-typings'
 import { BAD_NAME, parseAccountName } from '../accounts/names.ts'
-import { issueOneTimeLink } from '../accounts/one-time-links.ts'
+import { issueOneTimeLink, NO_MEMBERS } from '../accounts/one-time-links.ts'
 import { ROLES } from '../accounts/roles.ts'
 import type { Role } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
+import { BAD_ISSUER, isIssuer } from '../lib/oidc-settings.ts'
 import { findAccount, requirePerson } from './accounts.ts'
 import { type Administration, printing } from './administration.ts'
 import { CommandError } from './errors.ts'
@@ -37,6 +38,17 @@ export function addMemberCommands(account: Command): void {
     .requiredOption(...EMAIL_OF_PERSON)
     .option(...JSON_OBJECT)
     .action((options) => run('disconnectPerson', options))
+  account
+    .command('issuer')
+    .summary('keep people connected when the sign-in provider has another address')
+    .description(
+      'Keep the people connected who sign in with the provider when its issuer has changed and ' +
+        'its users are the same ones. Then change OIDC_ISSUER.',
+    )
+    .argument('<OLD>', 'the issuer until now', parseText)
+    .argument('<NEW>', 'as OIDC_ISSUER will be: exactly as the provider names itself', parseText)
+    .option(...JSON_OBJECT)
+    .action((from, to, options) => run('renameIssuer', { from, to, ...options }))
   const member = account.command('member').description('people who share an account')
   member
     .command('add')
@@ -79,6 +91,7 @@ interface MemberOptions {
 export const memberCommands = {
   renameAccount,
   disconnectPerson,
+  renameIssuer,
   addMember,
   setMemberRole,
   removeMember,
@@ -91,10 +104,10 @@ async function renameAccount(
   deps: Administration,
   { account: named, name: text, json }: { account: string; name: string; json?: Flag },
 ): Promise<string> {
-  const name = parseAccountName(text)
-  if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
   await deps.writer.catchUp()
   const { id: accountId, name: before } = findAccount(deps.accounts, named)
+  const name = parseAccountName(text, before)
+  if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
   await deps.data.accounts.rename({ accountId, name })
   if (json) return JSON.stringify({ account_id: accountId, name })
   return `${before} has the name ${name} now.`
@@ -112,7 +125,7 @@ async function addMember(
   }
   const about = { purpose: 'invite', accountId: account.id, role, email } as const
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-  await deps.data.oneTimeLinks.add(stored)
+  if ((await deps.data.oneTimeLinks.add(stored)) === 'full') throw new CommandError(NO_MEMBERS)
   const link = deps.baseUrl + path
   const ends_at = isoTime(stored.endsAt)
   if (json) return JSON.stringify({ account_id: account.id, email, role, link, ends_at })
@@ -130,6 +143,26 @@ async function disconnectPerson(
   return disconnected === 0
     ? `${email} has nothing connected.`
     : `${email} is disconnected from ${disconnected === 1 ? 'a user' : `${disconnected} users`}.`
+}
+
+async function renameIssuer(
+  deps: Administration,
+  { from, to, json }: { from: string; to: string; json?: Flag },
+): Promise<string> {
+  if (!isIssuer(to)) throw new CommandError(`${to} is no issuer: it ${BAD_ISSUER}`)
+  await deps.writer.catchUp()
+  const { identities } = deps.data
+  const known = identities.listIssuers()
+  if (!known.includes(from)) {
+    const others = known.length > 0 ? ` There are users of: ${known.join(', ')}` : ''
+    throw new CommandError(`nobody is connected with a user of ${from}.${others}`)
+  }
+  const renamed = await identities.renameIssuer({ from, to })
+  if (renamed === 'taken') {
+    throw new CommandError(`different people are connected with one user of ${from} and ${to}`)
+  }
+  if (json) return JSON.stringify({ from, to, renamed })
+  return `${renamed === 1 ? 'A user' : `${renamed} users`} of ${from} can sign in from ${to} now.`
 }
 
 const PROBLEMS = {

@@ -1,7 +1,9 @@
 import { type AppError, REFUSALS } from '../errors.ts'
+import { methodsOf, type Route } from '../http/guard.ts'
 import { html } from '../lib/html.ts'
 import { type CurrentUser, currentUserOf } from './auth/guard.ts'
 import type { DashboardDeps } from './deps.ts'
+import { SETTINGS_FORMS } from './pages/link-settings.ts'
 import { htmlResponse, isHtmx, pathOf, seeOther } from './responses.ts'
 import { linkButton, notice } from './ui/components.ts'
 import { authPage, page } from './ui/layout.ts'
@@ -16,16 +18,45 @@ const TITLES: Readonly<Record<number, string>> = {
 }
 
 interface Failure {
+  path: string
   refusal: AppError
   requestId: string
   request: Request
+}
+
+/** Forms that `/settings` of a link shows. */
+const OF_SETTINGS = [...Object.keys(SETTINGS_FORMS), 'share', 'unshare']
+
+/** Whether only forms are sent to a path. A refused one leaves it in the address bar. */
+function isForm(routes: readonly Route[], path: string): boolean {
+  const exact = routes.filter((route) => route.path === path).map(({ method }) => method)
+  // A path of words may look like one of a page with a code.
+  const methods = exact.length > 0 ? exact : methodsOf(routes, path)
+  return methods.includes('POST') && !methods.includes('GET')
+}
+
+/** The path of the page that has the form: the first page above it. */
+function pageOfForm(routes: readonly Route[], path: string): string {
+  const above = path.slice(0, path.lastIndexOf('/'))
+  const name = path.slice(above.length + 1)
+  if (/^\/app\/links\/[^/]+$/.test(above) && OF_SETTINGS.includes(name)) return `${above}/settings`
+  const isPage = methodsOf(routes, above).includes('GET') && !isForm(routes, above)
+  return isPage ? above : pageOfForm(routes, above)
 }
 
 /** Whether errors of this path are answered as pages. */
 export const isDashboardPath = (path: string): boolean => /^\/app(\/|$)/.test(path)
 
 /** An error as a page. Without a session, redirects to the sign-in page instead. */
-export function errorPage(deps: DashboardDeps, { refusal, requestId, request }: Failure): Response {
+export function errorPage(
+  deps: DashboardDeps,
+  failure: Failure,
+  { routes }: { routes: readonly Route[] },
+): Response {
+  const { path, refusal, requestId, request } = failure
+  if (request.method === 'GET' && [404, 405].includes(refusal.status) && isForm(routes, path)) {
+    return seeOther(pageOfForm(routes, path))
+  }
   // `invalid_api_key` means here: the account was disabled while its form was being sent.
   if (refusal.code === 'sign_in_needed' || refusal.code === 'invalid_api_key') {
     return toSignIn(request)
@@ -40,7 +71,7 @@ export function errorPage(deps: DashboardDeps, { refusal, requestId, request }: 
   const shown = typeof message === 'string' ? message : message()
   const text = notice(status >= 500 ? 'bad' : 'note', html`<p>${shown}</p>`)
   const response = { status, headers: { ...headers, 'x-request-id': requestId } }
-  const user = findUser(deps, { refusal, requestId, request })
+  const user = findUser(deps, failure)
   if (user) {
     const back = html`<div class="row">${linkButton('Go to your links', '/app/links')}</div>`
     return page({ user }, { ...response, title, main: [text, back] })

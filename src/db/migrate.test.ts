@@ -18,6 +18,9 @@ test('every migration of the drizzle folder is embedded, in order', () => {
 
 const copiesIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('before'))
 
+/** The first migration in which accounts have the rights of owners. */
+const OWNERS_ACCOUNTS = MIGRATIONS.findIndex(({ name }) => name.endsWith('_owners_accounts'))
+
 /** A release with one more migration. */
 const NEXT = [...MIGRATIONS, { name: 'next', sql: 'ALTER TABLE links ADD extra integer' }]
 
@@ -82,6 +85,30 @@ test('aliases of an older file get the Unicode form in which they are found', ()
   expect(paths.map(({ path }) => path)).toEqual(['a-b', 'grün', twice, 'ü'])
   const stored = db.query('SELECT url_bytes AS n FROM accounts').get()
   expect(stored).toEqual({ n: bytes - 1 })
+})
+
+test('accounts that owners of the service have created keep their rights, and no others get some', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db, MIGRATIONS.slice(0, OWNERS_ACCOUNTS))
+  const account = db.prepare(
+    `INSERT INTO accounts (id, name, plan, created_at) VALUES (?, ?, ?, 0)`,
+  )
+  for (const id of [1, 2, 3]) account.run(id, `account ${id}`, 'free')
+  const person = db.prepare(
+    `INSERT INTO people (id, email, account_id, created_at, is_owner) VALUES (?1, ?2, 1, 0, ?3)`,
+  )
+  const member = db.prepare('INSERT INTO memberships VALUES (?, ?, ?, ?)')
+  person.run(1, 'owner@example.com', 1)
+  person.run(2, 'member@example.com', 0)
+  member.run(1, 1, 'admin', 0)
+  // The owner has joined both; whoever created the third account has left.
+  member.run(2, 2, 'admin', 0)
+  member.run(2, 1, 'viewer', 1)
+  member.run(3, 1, 'viewer', 1)
+  member.run(3, 2, 'admin', 2)
+  migrate(db)
+  expect(db.query('SELECT id FROM accounts WHERE is_owner = 1').all()).toEqual([{ id: 1 }])
 })
 
 test('a migration that fails leaves the file as it was', () => {

@@ -10,6 +10,7 @@ import passwords from '../../drizzle/0005_passwords.sql' with { type: 'text' }
 import people from '../../drizzle/0006_people.sql' with { type: 'text' }
 import domains from '../../drizzle/0007_domains.sql' with { type: 'text' }
 import identities from '../../drizzle/0008_identities.sql' with { type: 'text' }
+import ownersAccounts from '../../drizzle/0009_owners_accounts.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0006_people', sql: people },
   { name: '0007_domains', sql: domains },
   { name: '0008_identities', sql: identities },
+  { name: '0009_owners_accounts', sql: ownersAccounts },
 ]
 
 /** The version of a database to which all migrations were applied. */

@@ -37,6 +37,11 @@ export const accounts = sqliteTable('accounts', {
   timeZone: text('time_zone'),
   /** The domain of its new links; null for the primary one. */
   domainId: integer('domain_id'),
+  /**
+   * 1: created by an owner of the service, whose rights its links have, whoever is a member
+   * later.
+   */
+  isOwner: integer('is_owner').notNull().default(0),
 })
 
 export const apiKeys = sqliteTable(

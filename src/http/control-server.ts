@@ -30,7 +30,8 @@ export class ControlServer {
         // Before `url` is read: its time is quadratic for a host with escapes, 8 ms for 12 KB.
         if (hostLength(request) > HOST_MAX_LENGTH) return invalidHost()
         const { address = '', port = 0 } = server.requestIP(request) ?? {}
-        const routable = isRoutable(request.url) ? request : withPercents(request)
+        const url = routableUrl(request.url)
+        const routable = url === request.url ? request : new Request(url, request)
         setPeer(routable, (address === LOOPBACK && this.peers.findByPort(port)) || '')
         return answer(routable)
       },
@@ -64,20 +65,18 @@ const invalidHost = (): Response => {
 
 const pathOf = (url: string): string => url.split('?', 1)[0] as string
 
-/** Whether the router can decode the path. */
-function isRoutable(url: string): boolean {
-  if (!url.includes('%')) return true
-  try {
-    decodeURIComponent(pathOf(url))
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** For a path with a `%` that encodes no character: each stands for itself. */
-function withPercents(request: Request): Request {
-  const { url } = request
+/**
+ * The URL as the router reads it: with a host, which a request of HTTP/1.0 may lack, and a path
+ * that can be decoded. A `%` that encodes no character stands for itself.
+ */
+function routableUrl(url: string): string {
+  if (url.startsWith('/')) return routableUrl(`http://localhost${url}`)
+  if (!url.includes('%')) return url
   const path = pathOf(url)
-  return new Request(path.replaceAll('%', '%25') + url.slice(path.length), request)
+  try {
+    decodeURIComponent(path)
+    return url
+  } catch {
+    return path.replaceAll('%', '%25') + url.slice(path.length)
+  }
 }

@@ -90,10 +90,10 @@ export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void
 export function refuseUnknownPath(
   deps: GuardDeps,
   context: RequestContext,
-  { duringMaintenance }: { duringMaintenance: boolean },
+  { duringMaintenance, code }: { duringMaintenance: boolean; code?: 'misdirected' },
 ): never {
   admit(deps, context, { budget: 'read', duringMaintenance })
-  throw new AppError('path_not_found')
+  throw new AppError(code ?? 'path_not_found')
 }
 
 /**
@@ -122,7 +122,7 @@ export function refuseUnmatched(
   })
 }
 
-interface Route {
+export interface Route {
   method: string
   path: string
 }

@@ -13,10 +13,15 @@ function expected(text: string, itemsMax: number): unknown {
     return 'no JSON'
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return null
-  if (!Object.hasOwn(value, 'urls')) return {}
+  const [other] = Object.keys(value).filter((name) => name !== 'urls')
+  const others = other === undefined ? {} : Object.fromEntries([[other, null]])
+  if (!Object.hasOwn(value, 'urls')) return others
   const { urls } = value as { urls: unknown }
-  if (!Array.isArray(urls)) return { urls: null }
-  return { urls: urls.slice(0, itemsMax).map((one) => (typeof one === 'string' ? one : null)) }
+  if (!Array.isArray(urls)) return { ...others, urls: null }
+  return {
+    ...others,
+    urls: urls.slice(0, itemsMax).map((one) => (typeof one === 'string' ? one : null)),
+  }
 }
 
 const found = (text: string, itemsMax: number) =>

@@ -14,9 +14,10 @@ const SLICE_BYTES = 16 * 1024
 export type StringListDocument = Record<string, (string | null)[] | null> | null
 
 /**
- * The document as `JSON.parse` would return it, reduced: an object has only the member `field`, a
- * list in it only the first `itemsMax` items, and every value except a string is null. The last of
- * several members with the same name counts. `bytes` must be UTF-8, and `field` letters. Throws
+ * The document as `JSON.parse` would return it, reduced: an object has only the member `field` and
+ * the first other one, whose value is null; a list in `field` has only the first `itemsMax` items,
+ * and every value in it except a string is null. The last of several members with the same name
+ * counts. `bytes` must be UTF-8, and `field` letters. Throws
  * `invalid_json`.
  */
 export async function readStringList(
@@ -64,6 +65,7 @@ class Scanner {
   /** One byte for each open container: 1 for an object, 0 for a list. */
   #open = new Uint8Array(64)
   #depth = 0
+  #hasOther = false
   /** The next value belongs to the member `field` of the document. */
   #isWanted = false
   /** The list being collected is open. */
@@ -163,11 +165,17 @@ class Scanner {
     this.#stringStart = NOT_IN_STRING
     if (this.#expected === 'name') {
       this.#isWanted = this.#depth === 1 && this.#isField(start)
+      if (this.#depth === 1 && !this.#isWanted) this.#noteOther(start)
       this.#expected = 'colon'
     } else {
       if (this.#isItem()) this.#items.push(this.#textFrom(start))
       this.#endValue()
     }
+  }
+
+  #noteOther(start: number): void {
+    if (this.document && !this.#hasOther) this.document[this.#textFrom(start)] = null
+    this.#hasOther = true
   }
 
   /** Whether the string from `start` to here is the name `field`. Allocates nothing. */
@@ -192,7 +200,7 @@ class Scanner {
   }
 
   #openContainer(byte: number): void {
-    if (this.#depth === 0 && byte === OPEN_OBJECT) this.document = {}
+    if (this.#depth === 0 && byte === OPEN_OBJECT) this.document = Object.create(null)
     if (this.#depth === this.#open.length) {
       const longer = new Uint8Array(2 * this.#depth)
       longer.set(this.#open)

@@ -41,8 +41,12 @@ const JOBS_MAX = 1000
 const BYTES_MAX = 48 * 1024 * 1024
 /** Maximum of rows in a file of a member: bounds the time of a check, and its report. */
 export const ROWS_MAX = 100_000
-/** Checks and imports that run at once, of owners and of all others: further ones wait. */
-const RUNNING_MAX = { owners: 1, others: 2 }
+/**
+ * Checks and imports that run at once, of owners and of all others: further ones wait. Small files,
+ * of about 1,000 rows, have a queue of their own, so that none waits for a large one.
+ */
+const RUNNING_MAX = { owners: 1, others: 2, small: 1 }
+const SMALL_BYTES_MAX = 100_000
 /** Processor time for reading a file twice. */
 const READING_MS = 2 * MINUTE
 
@@ -50,9 +54,9 @@ const INTERRUPTED =
   'The import was interrupted. Choose the file again: links that exist already are not changed.'
 
 /** Jobs of one kind of accounts: queued by account, and in the memory of this kind. */
-const newPool = (atOnce: number) => ({
+const newPool = (atOnce: number, budget = new SharedBudget(BYTES_MAX)) => ({
   queue: new FairQueue({ atOnce, jobsMax: JOBS_MAX, full: () => new AppError('import_running') }),
-  budget: new SharedBudget(BYTES_MAX),
+  budget,
 })
 
 /** Imports of the dashboard, one for each account. They run in the background. */
@@ -63,7 +67,9 @@ export class ImportJobs {
     ttl: STORED_MS,
     dispose: ({ hold }) => hold[Symbol.dispose](),
   })
-  readonly #pools = { owners: newPool(RUNNING_MAX.owners), others: newPool(RUNNING_MAX.others) }
+  readonly #owners = newPool(RUNNING_MAX.owners)
+  readonly #others = newPool(RUNNING_MAX.others)
+  readonly #small = newPool(RUNNING_MAX.small, this.#others.budget)
   readonly #closing = new AbortController()
 
   constructor(deps: ImportDeps & { log: Log }) {
@@ -141,8 +147,9 @@ export class ImportJobs {
       })
   }
 
-  #poolOf({ isTrusted }: SourceFile) {
-    return isTrusted ? this.#pools.owners : this.#pools.others
+  #poolOf({ isTrusted, blob }: SourceFile) {
+    if (isTrusted) return this.#owners
+    return blob.size <= SMALL_BYTES_MAX ? this.#small : this.#others
   }
 
   /** Throws if the service stops or others need the memory of the job. */

@@ -6,14 +6,14 @@ import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import type { ParsedUrl } from '../links/link.ts'
 import { isKnownHash } from '../links/link-passwords.ts'
 import type { PropertiesFields } from '../links/property-table.ts'
-import { PropertiesBody } from '../links/schema.ts'
+import { PropertiesBody, strictBody } from '../links/schema.ts'
 import { timeBody } from '../links/time-body.ts'
 import { Url } from '../links/url.ts'
 import { type Outcome, type RowResult, refused } from './outcomes.ts'
 
 /**
- * Hopcode's own format: one line of JSON for each link, in exports and imports. An unknown field is
- * ignored; the first line of an export says what it is.
+ * Hopcode's own format: one line of JSON for each link, in exports and imports. A line with an
+ * unknown field is refused; the first line of an export says what it is.
  */
 
 /** Hits of one link. */
@@ -32,44 +32,42 @@ const BAD_HASH = 'Invalid password_hash: must be of bcrypt, with a cost of at mo
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
 
-export const ImportLine = z
-  .object(
-    {
-      code: z
-        .string(BAD_CODE)
-        .regex(CODE_PATTERN, BAD_CODE)
-        .nullish()
-        .meta({ description: 'The code that the link gets. Absent: one is generated.' }),
-      url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
-      aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
-      aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
-      domain_aliases: DomainAliases.nullish().meta({
-        description: 'Further paths on other domains: a list for each host.',
+export const ImportLine = strictBody(
+  {
+    code: z
+      .string(BAD_CODE)
+      .regex(CODE_PATTERN, BAD_CODE)
+      .nullish()
+      .meta({ description: 'The code that the link gets. Absent: one is generated.' }),
+    url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
+    aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
+    aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
+    domain_aliases: DomainAliases.nullish().meta({
+      description: 'Further paths on other domains: a list for each host.',
+    }),
+    domain_aliases_any_case: DomainAliases.nullish().meta({
+      description: 'The same, in any case.',
+    }),
+    created_at: timeBody('created_at').nullish(),
+    hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
+    protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
+      description: 'True: the link had a password, which is not in the file. It is paused.',
+    }),
+    password: z
+      .string(BAD_PASSWORD)
+      .min(1, BAD_PASSWORD)
+      .max(PASSWORD_MAX, BAD_PASSWORD)
+      .nullish()
+      .meta({
+        description: 'The password that visitors enter, of any length. It is stored as a hash.',
       }),
-      domain_aliases_any_case: DomainAliases.nullish().meta({
-        description: 'The same, in any case.',
-      }),
-      created_at: timeBody('created_at').nullish(),
-      hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
-      protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
-        description: 'True: the link had a password, which is not in the file. It is paused.',
-      }),
-      password: z
-        .string(BAD_PASSWORD)
-        .min(1, BAD_PASSWORD)
-        .max(PASSWORD_MAX, BAD_PASSWORD)
-        .nullish()
-        .meta({
-          description: 'The password that visitors enter, of any length. It is stored as a hash.',
-        }),
-      password_hash: z.string(BAD_HASH).refine(isKnownHash, BAD_HASH).nullish().meta({
-        description: 'In place of `password`: its bcrypt hash, of a cost of at most 12.',
-      }),
-      ...PropertiesBody.shape,
-    },
-    'Invalid line: must be a JSON object',
-  )
-  .meta({ id: 'ImportedLink' })
+    password_hash: z.string(BAD_HASH).refine(isKnownHash, BAD_HASH).nullish().meta({
+      description: 'In place of `password`: its bcrypt hash, of a cost of at most 12.',
+    }),
+    ...PropertiesBody.shape,
+  },
+  'Invalid line: must be a JSON object',
+).meta({ id: 'ImportedLink' })
 
 export interface ImportRow {
   code: Code | null

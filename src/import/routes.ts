@@ -7,6 +7,7 @@ import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { bulkBytesMax } from '../links/create.ts'
+import { strictBody } from '../links/schema.ts'
 import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
 import { type ImportDeps, importLines } from './lines.ts'
@@ -25,16 +26,19 @@ const LINES_TYPE = 'application/x-ndjson'
 /** Its other names. */
 const LINES_TYPES = /^(application|text)\/(x-)?(ndjson|jsonl|json-lines)[\t ]*(;|$)/i
 
-const ImportQuery = z.object({
-  dry_run: z
-    .enum(['true', 'false'], 'Invalid dry_run: must be true or false')
-    .default('false')
-    .meta({
-      description:
-        'True: nothing is written, and the results are those that an import of these lines would ' +
-        'have now. Earlier dry runs make no difference.',
-    }),
-})
+const ImportQuery = strictBody(
+  {
+    dry_run: z
+      .enum(['true', 'false'], 'Invalid dry_run: must be true or false')
+      .default('false')
+      .meta({
+        description:
+          'True: nothing is written, and the results are those that an import of these lines ' +
+          'would have now. Earlier dry runs make no difference.',
+      }),
+  },
+  'Invalid query',
+)
 
 export const ImportView = z
   .object({

@@ -8,7 +8,7 @@ const TEXT_MAX = 1000
 
 const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host)
 
-function isIssuer(text: string): boolean {
+export function isIssuer(text: string): boolean {
   const url = URL.parse(text)
   if (url === null) return false
   const { protocol, hostname, search, hash, username, password } = url
@@ -16,12 +16,14 @@ function isIssuer(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
 }
 
+export const BAD_ISSUER = 'must be an https:// address without query, as the provider names itself'
+
 const text = z.string().max(TEXT_MAX, `must have at most ${TEXT_MAX} characters`).optional()
 
 export const OIDC_SETTINGS = {
   OIDC_ISSUER: z
     .string()
-    .refine(isIssuer, 'must be an https:// address without query, as the provider names itself')
+    .refine(isIssuer, BAD_ISSUER)
     .optional()
     .describe('The provider that people sign in with (OpenID Connect): its issuer.'),
   OIDC_CLIENT_ID: text.describe('The name of this service at the provider.'),
@@ -45,7 +47,7 @@ export const OIDC_SETTINGS = {
     .string()
     .regex(/^[^=\s]+=.+$/, 'must be a claim and its value: groups=hopcode')
     .optional()
-    .describe('A claim that must have or contain a value, such as hd=example.com.'),
+    .describe('A claim that must have or contain a value: hd=example.com, a.b=c in an object.'),
   OIDC_TRUST_EMAIL: z
     .enum(['off', 'on'], 'must be off or on')
     .default('off')

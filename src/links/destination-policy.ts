@@ -26,8 +26,11 @@ export class DestinationPolicy {
   }
 
   mayAdd(accountId: AccountId): boolean {
-    const { destinationRules, accounts } = this.#options
-    return destinationRules === 'all' || accounts.findById(accountId)?.isOwner === 1
+    return !this.isForOwners || this.#options.accounts.findById(accountId)?.isOwner === 1
+  }
+
+  get isForOwners(): boolean {
+    return this.#options.destinationRules === 'owners'
   }
 
   get hasCountries(): boolean {
@@ -35,17 +38,8 @@ export class DestinationPolicy {
     return countryFile !== undefined || countryHeader !== undefined
   }
 
-  /**
-   * Throws `destinations_not_allowed` or `invalid_value` if the account cannot add one of the list.
-   * `stored`: those that it has already.
-   */
-  requireAllowed(
-    accountId: AccountId,
-    list: readonly RuledDestination[] = [],
-    stored: readonly RuledDestination[] = [],
-  ): void {
-    const known = new Set(stored.map((one) => JSON.stringify(one)))
-    const added = list.filter((one) => !known.has(JSON.stringify(one)))
+  /** Throws `destinations_not_allowed` or `invalid_value` if the account cannot add one. */
+  requireAllowed(accountId: AccountId, added: readonly RuledDestination[] = []): void {
     if (added.length > 0 && !this.mayAdd(accountId)) throw new AppError('destinations_not_allowed')
     if (!this.hasCountries && added.some(({ when }) => when.country)) {
       throw new AppError('invalid_value', NO_COUNTRIES)

@@ -44,12 +44,16 @@ export interface RuledDestination {
   url: string
 }
 
+/** The subtags of its tag, in small letters: `zh`, `hans`, `cn`. */
+export type Language = readonly string[]
+
+export const languageOf = (tag: string): Language => tag.toLowerCase().split('-')
+
 /** Conditions in the form in which redirects compare them. */
 interface Compiled {
   os?: readonly System[] | undefined
   device?: readonly Device[] | undefined
-  /** In small letters. */
-  language?: readonly string[] | undefined
+  language?: readonly Language[] | undefined
   country?: readonly string[] | undefined
   query?: readonly (readonly [name: string, value: string | true])[] | undefined
   /** Epoch ms. */
@@ -93,7 +97,7 @@ export function compileConditions(when: Conditions): Compiled {
   return {
     os,
     device,
-    language: language?.map((tag) => tag.toLowerCase()),
+    language: language?.map(languageOf),
     country,
     query: query && Object.entries(query),
     from: from === undefined ? undefined : Date.parse(from),
@@ -118,10 +122,11 @@ function minuteOf(time: string): number {
 export interface Visitor {
   readonly os: System | undefined
   readonly device: Device | undefined
-  /** The languages that the visitor prefers to all others, in small letters. */
-  readonly languages: readonly string[]
+  /** The languages that the visitor prefers to all others. */
+  readonly languages: readonly Language[]
   readonly country: string | undefined
-  readonly query: URLSearchParams
+  /** The first value of each parameter. */
+  readonly query: ReadonlyMap<string, string>
   /** Epoch ms. */
   readonly now: number
   /** Minute of the week in the zone; undefined for an unknown zone. */
@@ -135,7 +140,7 @@ export function matches(when: Compiled, visitor: Visitor): boolean {
   if (until !== undefined && visitor.now >= until) return false
   if (os && !hasValue(os, visitor.os)) return false
   if (device && !hasValue(device, visitor.device)) return false
-  if (language && !visitor.languages.some((tag) => hasLanguage(language, tag))) return false
+  if (language && !hasLanguage(language, visitor.languages)) return false
   if (country && !hasValue(country, visitor.country)) return false
   if (query && !hasParameters(visitor.query, query)) return false
   return !week || isInWeek(week, visitor.minuteOfWeek(week.zone))
@@ -144,12 +149,72 @@ export function matches(when: Compiled, visitor: Visitor): boolean {
 const hasValue = (list: readonly string[], value: string | undefined): boolean =>
   value !== undefined && list.includes(value)
 
-const hasLanguage = (list: readonly string[], tag: string): boolean =>
-  list.some((one) => tag === one || tag.startsWith(`${one}-`))
+const hasLanguage = (ranges: readonly Language[], tags: readonly Language[]): boolean =>
+  tags.some((tag) => ranges.some((range) => includesLanguage(range, tag)))
 
-/** Of several values of a parameter, the first counts. */
-const hasParameters = (sent: URLSearchParams, wanted: NonNullable<Compiled['query']>): boolean =>
+/** Extended filtering of RFC 4647, section 3.3.2: `zh-CN` includes `zh-Hans-CN`. */
+function includesLanguage(range: Language, tag: Language): boolean {
+  if (range[0] !== tag[0]) return false
+  let found = 1
+  for (let at = 1; at < tag.length && found < range.length; at++) {
+    if (tag[at] === range[found]) found++
+    else if (tag[at]?.length === 1) return false
+  }
+  return found === range.length
+}
+
+const hasParameters = (sent: Visitor['query'], wanted: NonNullable<Compiled['query']>): boolean =>
   wanted.every(([name, value]) => (value === true ? sent.has(name) : sent.get(name) === value))
+
+/** The part of a query that is read. A parameter that is not completely in it is left out. */
+const QUERY_MAX = 2048
+const QUERY_PARAMETERS_MAX = 32
+
+/**
+ * HOT PATH. The first value of each parameter of a query, as `URLSearchParams` reads it: that one
+ * would parse all of a query of any length.
+ */
+export function readQuery(query: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  let at = query.startsWith('?') ? 1 : 0
+  for (let count = 0; count < QUERY_PARAMETERS_MAX && at < query.length; ) {
+    const next = query.indexOf('&', at)
+    const end = next < 0 ? query.length : next
+    if (end > QUERY_MAX) break
+    if (end > at) {
+      count++
+      const part = query.slice(at, end)
+      const equals = part.indexOf('=')
+      const name = decode(equals < 0 ? part : part.slice(0, equals))
+      if (!values.has(name)) values.set(name, equals < 0 ? '' : decode(part.slice(equals + 1)))
+    }
+    at = end + 1
+  }
+  return values
+}
+
+/** Text without signs that stand for others. */
+const PLAIN = /^[^%+\x80-\uffff]*$/
+
+const PERCENT = 0x25
+/** The value of each hexadecimal digit; NaN for other bytes. */
+const DIGITS = Float64Array.from({ length: 256 }, (_, byte) =>
+  Number.parseInt(String.fromCharCode(byte), 16),
+)
+
+function decode(text: string): string {
+  if (PLAIN.test(text)) return text
+  const bytes = Buffer.from(text.replaceAll('+', ' '))
+  const digitAt = (at: number) => DIGITS[bytes[at] ?? PERCENT] as number
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    const escaped = byte === PERCENT ? 16 * digitAt(at + 1) + digitAt(at + 2) : Number.NaN
+    if (escaped >= 0) at += 2
+    bytes[length++] = escaped >= 0 ? escaped : byte
+  }
+  return bytes.toString('utf8', 0, length)
+}
 
 function isInWeek({ days, start, end }: Week, minute: number | undefined): boolean {
   if (minute === undefined) return false

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId, PersonId } from '../accounts/store.ts'
+import { MAY_USE } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import { REFS_MAX } from '../db/qr-schema.ts'
 import type { Code } from '../lib/code.ts'
@@ -16,10 +17,42 @@ export interface HandOver {
   by: PersonId
   /** Of the account `to`. */
   quota: Quota
+  /** What only accounts of owners may have, by the settings of the service. */
+  ownersOnly: { aliases: boolean; destinations: boolean }
 }
 
+/** What the receiving account may not have. */
+type MissingRight = 'domain' | 'aliases' | 'destinations'
+
 /** `not_allowed`: the person is no admin of both, or one of the accounts is disabled. */
-export type HandOverRefusal = 'not_allowed' | QuotaName
+export type HandOverRefusal = 'not_allowed' | MissingRight | QuotaName
+
+/**
+ * Finds what some of the links have and the account `to` may not have. An owner of the service may
+ * give it to every account.
+ */
+export function missingRights(db: Database) {
+  const ids = 'IN (SELECT value FROM json_each(?2))'
+  const find = db.prepare<
+    { missing: MissingRight | null },
+    [AccountId, string, PersonId, boolean, boolean]
+  >(
+    `SELECT CASE
+       WHEN (SELECT is_owner FROM people WHERE id = ?3) = 1 THEN NULL
+       WHEN EXISTS (
+         SELECT domain_id FROM links WHERE id ${ids} AND domain_id IS NOT NULL
+         UNION ALL SELECT domain_id FROM aliases WHERE link_id ${ids} AND domain_id > 0
+         EXCEPT SELECT id FROM domains WHERE ${MAY_USE}) THEN 'domain'
+       WHEN (SELECT is_owner FROM accounts WHERE id = ?1) = 1 THEN NULL
+       WHEN ?4 AND EXISTS (SELECT 1 FROM aliases WHERE link_id ${ids}) THEN 'aliases'
+       WHEN ?5 AND EXISTS (SELECT 1 FROM links WHERE id ${ids} AND destinations IS NOT NULL)
+         THEN 'destinations' END AS missing`,
+  )
+  return ({ ids, to, by, ownersOnly }: Omit<HandOver, 'from' | 'quota'>): MissingRight | null => {
+    const { aliases, destinations } = ownersOnly
+    return find.get(to, JSON.stringify(ids), by, aliases, destinations)?.missing ?? null
+  }
+}
 
 /**
  * Gives links to another account: all of them or none. Codes, aliases, domains, passcodes, hits,
@@ -29,6 +62,7 @@ export type HandOverRefusal = 'not_allowed' | QuotaName
 export function handOverWrite(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
+  const findMissing = missingRights(db)
   const isAllowed = db.prepare<{ n: number }, [PersonId, AccountId, AccountId]>(
     `SELECT count(*) AS n FROM memberships JOIN accounts ON accounts.id = account_id
      WHERE person_id = ?1 AND account_id IN (?2, ?3) AND role = 'admin'
@@ -68,14 +102,18 @@ export function handOverWrite(db: Database) {
     'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
   )
 
-  return ({ ids, from, to, by, quota }: HandOver): Code[] | HandOverRefusal => {
+  return (command: HandOver): Code[] | HandOverRefusal => {
+    const { ids, from, to, by, quota } = command
     if (isAllowed.get(by, from, to)?.n !== 2) return 'not_allowed'
     const links = find.all(JSON.stringify(ids), from)
     const urlBytes = links.reduce((sum, link) => sum + link.urlBytes, 0)
     const moved = { links: links.length, urlBytes }
     const exceeded = accounts.exceededBy(to, moved, quota)
     if (exceeded) return exceeded
-    const found = JSON.stringify(links.map(({ id }) => id))
+    const owned = links.map(({ id }) => id)
+    const missing = findMissing({ ...command, ids: owned })
+    if (missing) return missing
+    const found = JSON.stringify(owned)
     for (const { id } of links) index.move(id, { from, to })
     noteGone.run(found, from)
     for (const row of rows) row.run(found, to)

@@ -1,11 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import type { Code } from '../lib/code.ts'
 import type { LinkSource } from './count-index.ts'
 import { type SEARCH_SIZES, searches } from './search.ts'
 
 /** Selects links of an account. An absent field selects all. */
 export interface LinkFilter {
   search?: string | undefined
+  /** The link that a search finds besides. */
+  orCode?: Code | undefined
   /** The search covers title, tags and note too. */
   inProperties?: boolean | undefined
   tag?: string | undefined
@@ -51,8 +54,9 @@ export const isFiltered = ({ search = '', tag, state }: LinkFilter): boolean =>
   search !== '' || tag !== undefined || state !== undefined
 
 /** Equal for filters that select the same links. */
-export function keyOf({ accountId, search = '', inProperties = false, tag, state }: AccountFilter) {
-  return JSON.stringify([accountId, search, inProperties, tag ?? null, state ?? null])
+export function keyOf(filter: AccountFilter) {
+  const { accountId, search = '', orCode, inProperties = false, tag, state } = filter
+  return JSON.stringify([accountId, search, orCode, inProperties, tag ?? null, state ?? null])
 }
 
 /** The sources of one connection. A search is searchable. */
@@ -77,14 +81,14 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
   const searchLinks = searches(db, search)
 
   return (filter: AccountFilter): LinkSource => {
-    const { accountId, search: text = '', inProperties = false, tag, state } = filter
+    const { accountId, search: text = '', orCode, inProperties = false, tag, state } = filter
     const tagged = (ids: readonly number[]) =>
       among.all(accountId, tag ?? '', JSON.stringify(ids)).map(({ id }) => id)
     if (text === '') {
       const source = tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
       return state ? narrowed(source, inState(state)) : source
     }
-    const found = searchLinks({ accountId, text, inProperties })
+    const found = searchLinks({ accountId, text, orCode, inProperties })
     const source = tag === undefined ? found : narrowed(found, tagged)
     return state ? narrowed(source, inState(state)) : source
   }

@@ -101,11 +101,13 @@ export function parseKnownUrl(text: string): ParsedUrl {
 
 /**
  * `Location` of a redirect: the URL as it was sent if a header can carry it and every client finds
- * the host in it that the blocklist was asked about, else its `href`.
+ * the host in it that the blocklist was asked about, else its `href`. Browsers read a `\` in the
+ * path as `/`.
  */
 export function locationOf({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string {
   const isAsSent = /^[\x21-\x7e]+$/.test(text) && authorityOf(text) === authorityOf(href)
-  return encodeExcluded(isAsSent ? text : href)
+  if (!isAsSent) return encodeExcluded(href)
+  return encodeExcluded(text.replace(/^[^?#]*/, (path) => path.replaceAll('\\', '/')))
 }
 
 /** The authority as RFC 3986 delimits it, without letter case and the default port. */

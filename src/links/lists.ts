@@ -228,8 +228,8 @@ class ListReader {
   }
 }
 
-const canMatch = ({ search = '', inProperties = false }: LinkFilter): boolean =>
-  search === '' || isSearchable(search, inProperties)
+const canMatch = ({ search = '', orCode, inProperties = false }: LinkFilter): boolean =>
+  search === '' || orCode !== undefined || isSearchable(search, inProperties)
 
 /** A link was changed or deleted: see the triggers on `links` in drizzle/, and `noteChange`. */
 interface LinkChange {

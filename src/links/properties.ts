@@ -1,14 +1,16 @@
 import type { Database } from 'bun:sqlite'
+import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import { type AliasRules, patchAliases, type StoredAlias } from '../addresses/names.ts'
-import { searchTextOf } from '../addresses/resolve.ts'
+import { pastedSearch } from '../addresses/resolve.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime, MINUTE } from '../lib/clock.ts'
 import { refusalOfDestinations } from './destination-policy.ts'
+import type { RuledDestination } from './destination-rules.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
@@ -108,7 +110,7 @@ export async function listWithProperties(
       accountId,
       limit,
       offset,
-      search: search === undefined ? undefined : searchTextOf(deps, accountId, search),
+      ...pastedSearch(deps, accountId, search),
       inProperties: true,
       tag,
       // Matches are counted once a minute.
@@ -187,17 +189,19 @@ async function patchLinks(
   { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
 ): Promise<number> {
   const { blocklist, clock, destinationPolicy, links, plans, properties } = deps
-  const { destinations } = patch
-  if (destinations) {
-    const stored = [...properties.readProperties(ids).values()]
-    destinationPolicy.requireAllowed(
-      owner.id,
-      destinations,
-      stored.flatMap((one) => one.destinations),
-    )
-  }
+  const { destinations = [] } = patch
+  // What every link has already is not refused: its host may have been blocked later.
+  const stored = [...properties.readProperties(ids).values()]
+  const isNew = (has: (link: LinkProperties) => boolean) => !stored.every(has)
+  const isNewRule = (rule: RuledDestination) =>
+    isNew((link) => link.destinations.some((one) => isDeepStrictEqual(one, rule)))
+  const isNewUrl = ({ url }: RuledDestination) =>
+    isNew((link) => link.destinations.some((one) => one.url === url))
+  destinationPolicy.requireAllowed(owner.id, destinations.filter(isNewRule))
+  const isRefused = expired && isNew((link) => link.expired_url === expired.text)
   const refusal =
-    (expired && blocklist.refusalOf(expired)) ?? refusalOfDestinations(blocklist, destinations)
+    (isRefused && blocklist.refusalOf(expired)) ||
+    refusalOfDestinations(blocklist, destinations.filter(isNewUrl))
   if (refusal) throw refusal
   const hashed = await withHash(deps.passwords, owner.id, patch)
   return links.patchLinks({

@@ -14,6 +14,7 @@ import {
   bytesOfProperties,
   cellsOf,
   type LinkProperties,
+  NO_PROPERTIES,
   PROPERTY_COLUMNS,
   type PropertiesPatch,
   type PropertiesRow,
@@ -66,8 +67,8 @@ export function propertyWrites(db: Database) {
       const changes = rows
         .find(ids, author.accountId)
         .map((before) => ({ before, after: applyPatch(before, patch) }))
-      for (const { after } of changes) {
-        const problem = findProblem(after.properties)
+      for (const { before, after } of changes) {
+        const problem = findProblem(after.properties, before.properties)
         if (problem) return problem
       }
       const { domain } = patch
@@ -161,10 +162,13 @@ const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
   properties: patchProperties(link.properties, patch),
 })
 
-/** Why a link cannot have the properties; undefined if it can. */
-export function findProblem(properties: LinkProperties): Problem | undefined {
-  if (startsAfterExpiry(properties)) return 'bad_times'
-  return properties.tags.length > TAGS_MAX ? 'too_many_tags' : undefined
+/** Why a link cannot get the properties; undefined if it can. What it had before stays. */
+export function findProblem(after: LinkProperties, before = NO_PROPERTIES): Problem | undefined {
+  const { starts_at, expires_at, tags } = after
+  const hasNewTimes = starts_at !== before.starts_at || expires_at !== before.expires_at
+  if (hasNewTimes && startsAfterExpiry(after)) return 'bad_times'
+  const hasNewTag = tags.some((tag) => !before.tags.includes(tag))
+  return hasNewTag && tags.length > TAGS_MAX ? 'too_many_tags' : undefined
 }
 
 export function patchProperties(before: LinkProperties, patch: PropertiesPatch): LinkProperties {

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import type { AliasReads } from '../addresses/names.ts'
 import { prepareAddressed } from '../addresses/names.ts'
-import { searchTextOf } from '../addresses/resolve.ts'
+import { pastedSearch } from '../addresses/resolve.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
@@ -52,9 +52,8 @@ export async function list(
   signal?: AbortSignal,
 ): Promise<ListView> {
   const { pages, hits, addresses } = deps
-  const text = search === undefined ? undefined : searchTextOf(deps, id, search)
   const { total, links } = await pages.findPage(
-    { accountId: id, limit, offset, search: text },
+    { accountId: id, limit, offset, ...pastedSearch(deps, id, search) },
     signal,
   )
   const counts = hits.of(links.map((link) => link.id))

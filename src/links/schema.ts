@@ -26,6 +26,19 @@ import { badStart, Url, urlModel } from './url.ts'
 
 const missing = (field: string) => `Missing required field: ${field}`
 
+/**
+ * An object. `message` refuses a value of another type. An unknown field is refused with its name,
+ * after the fields themselves.
+ */
+export const strictBody = <Shape extends z.ZodRawShape>(shape: Shape, message: string) =>
+  z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return message
+      const name = String(issue.keys[0]).slice(0, 100)
+      return `Unknown field: ${name}. The fields are ${Object.keys(shape).join(', ')}.`
+    },
+  })
+
 const BAD_CODE = REFUSALS.invalid_code.message()
 
 /** A code to reserve: it must have the form of a code. */
@@ -46,20 +59,14 @@ const Passcode = z.string(missing('passcode')).meta({
   maxLength: PASSCODE_LENGTH,
 })
 
-export const UpdateBody = z
-  .object(
-    {
-      code: KnownCode,
-      passcode: Passcode,
-      url: urlModel(missing('url')),
-    },
-    { error: missing('code') },
-  )
-  .meta({ id: 'UpdateBody' })
+export const UpdateBody = strictBody(
+  { code: KnownCode, passcode: Passcode, url: urlModel(missing('url')) },
+  missing('code'),
+).meta({ id: 'UpdateBody' })
 
-export const DeleteBody = z
-  .object({ code: KnownCode, passcode: Passcode }, { error: missing('code') })
-  .meta({ id: 'DeleteBody' })
+export const DeleteBody = strictBody({ code: KnownCode, passcode: Passcode }, missing('code')).meta(
+  { id: 'DeleteBody' },
+)
 
 /** Any value: `Url` validates each item separately, and a bad one fails alone. */
 const BulkItem = z
@@ -69,12 +76,8 @@ const BulkItem = z
 /** `itemsMax`: the plan's batch size. */
 export const bulkBody = (itemsMax: number) => {
   const message = `urls must contain between 1 and ${itemsMax} items`
-  return z
-    .object(
-      { urls: z.array(BulkItem, message).min(1, message).max(itemsMax, message) },
-      { error: message },
-    )
-    .meta({ id: 'BulkShortenBody' })
+  const urls = z.array(BulkItem, message).min(1, message).max(itemsMax, message)
+  return strictBody({ urls }, message).meta({ id: 'BulkShortenBody' })
 }
 
 const LIST_LIMIT_MAX = 200
@@ -233,6 +236,11 @@ export const BAD_TIMES = 'Invalid starts_at: must be before expires_at'
 /** Composition makes one character of at most four units. */
 const DECOMPOSED_TAG_MAX = 4 * TAG_MAX
 
+/** What `trim` removes. `\s` has other characters in some languages of clients. */
+const SPACE = String.raw`\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`
+const NOT_IN_TAG = String.raw`,\u0000-\u0008\u000e-\u001f\u007f-\u009f`
+const TAG_PATTERN = `^[^${NOT_IN_TAG}]*[^${NOT_IN_TAG}${SPACE}][^${NOT_IN_TAG}]*$`
+
 /** A tag in the form in which it is stored: in small letters, without needless spaces. */
 export const Tag = z
   .string(BAD_TAG)
@@ -242,7 +250,7 @@ export const Tag = z
   .overwrite((text) => text.normalize('NFC').toLowerCase())
   .refine((text) => text !== '' && hasAtMost(text, TAG_MAX), BAD_TAG)
   .refine((text) => text.isWellFormed() && !/[,\p{Cc}]/u.test(text), BAD_TAG)
-  .meta({ maxLength: TAG_MAX, example: 'spring' })
+  .meta({ minLength: 1, maxLength: TAG_MAX, pattern: TAG_PATTERN, example: 'spring' })
 
 /** A text property. `refused`: characters that it cannot contain. */
 const textBody = (
@@ -298,17 +306,10 @@ const bodies = Object.fromEntries(
   SETTABLE_PROPERTIES.map((property) => [property.name, BODIES[property.kind](property)]),
 ) as Bodies
 
-const strictBody = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.strictObject(shape, {
-    error: (issue) => {
-      if (issue.code !== 'unrecognized_keys') return 'Invalid properties: must be a JSON object'
-      const name = String(issue.keys[0]).slice(0, 100)
-      return `Unknown field: ${name}. The fields are ${Object.keys(shape).join(', ')}.`
-    },
-  })
+const NO_OBJECT = 'Invalid properties: must be a JSON object'
 
 /** Null clears a property; an absent one stays. */
-export const PropertiesBody = strictBody(bodies)
+export const PropertiesBody = strictBody(bodies, NO_OBJECT)
 
 /** What requests set of a link beside its code, URL and passcode. */
 const settable = {
@@ -317,16 +318,17 @@ const settable = {
   ...aliasFields,
 }
 
-export const ShortenBody = z
-  .object({ url: Url, code: NewCode.nullish(), ...settable }, REFUSALS.invalid_url.message())
-  .meta({ id: 'ShortenBody' })
+export const ShortenBody = strictBody(
+  { url: Url, code: NewCode.nullish(), ...settable },
+  REFUSALS.invalid_url.message(),
+).meta({ id: 'ShortenBody' })
 
-export const ReserveBody = z
-  .object({ code: NewCode, ...settable }, { error: BAD_CODE })
-  .meta({ id: 'ReserveBody' })
+export const ReserveBody = strictBody({ code: NewCode, ...settable }, BAD_CODE).meta({
+  id: 'ReserveBody',
+})
 
 /** Properties of a link and all of its aliases. */
-export const LinkBody = strictBody(settable).meta({ id: 'LinkChange' })
+export const LinkBody = strictBody(settable, NO_OBJECT).meta({ id: 'LinkChange' })
 export type LinkFields = z.output<typeof LinkBody>
 
 const VIEWS: Readonly<Record<Kind, z.ZodType>> = {

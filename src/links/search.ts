@@ -137,6 +137,7 @@ interface SearchText {
   accountId: AccountId
   /** Searchable and not empty. */
   text: string
+  orCode?: Code | undefined
   /** Whether title, tags, note and aliases are searched too. */
   inProperties: boolean
 }
@@ -192,9 +193,9 @@ class Search implements LinkSource {
   constructor(
     statements: Statements,
     sizes: typeof SEARCH_SIZES,
-    { accountId, text, inProperties }: SearchText,
+    { accountId, text, orCode, inProperties }: SearchText,
   ) {
-    const { query, compare } = comparison(text, inProperties)
+    const { query, compare } = comparison(text, inProperties, orCode)
     this.#statements = statements
     this.#sizes = sizes
     this.#span = sizes.span
@@ -292,6 +293,7 @@ type Compare = (rows: readonly Row[]) => Compared
 export function comparison(
   text: string,
   inProperties: boolean,
+  orCode?: Code,
 ): { query: string | undefined; compare: Compare } {
   const normalize = inProperties ? fold : lower
   const sent = inProperties ? wordsOf(text).map(urlForms) : [[text]]
@@ -312,11 +314,12 @@ export function comparison(
           code.includes(word.code) ||
           word.forms.some((form) => address.includes(form) || properties.includes(form)),
       )
-      if (isFound) ids.push(id)
+      if (isFound || code === orCode) ids.push(id)
     }
     return { ids, bytes }
   }
-  return { query: candidatesQuery(sent.map((forms) => forms.map(fold))), compare }
+  const query = candidatesQuery(sent.map((forms) => forms.map(fold)))
+  return { query: query && orCode ? `${query} OR ${trigramsOf(fold(orCode))}` : query, compare }
 }
 
 interface Part extends Compared {

@@ -1,5 +1,6 @@
 import { packedWrite, subject, write } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
+import { missingRights } from './hand-over.ts'
 import { codeScans } from './known-codes.ts'
 import { encodeCreate, type Link } from './link.ts'
 import { listScans } from './lists.ts'
@@ -19,7 +20,7 @@ interface ReplacePassword {
 
 /** Links with their properties and aliases. `LinkWriter` turns refusals into errors. */
 export const links = subject({
-  reads: (db): LinkReads => new LinkReads(db),
+  reads: (db) => Object.assign(new LinkReads(db), { missingRights: missingRights(db) }),
 
   scans: { ...listScans, ...tagScans, ...exportScans, ...codeScans, ...searchAllScans },
 

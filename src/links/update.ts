@@ -27,8 +27,8 @@ export async function update(
   { code, passcode, url }: { code: string; passcode: string; url: ParsedUrl },
 ): Promise<UpdatedView> {
   const authorize = () => authorizeByPasscode(deps, owner, code, passcode)
-  const { id } = await deps.writer.decide(authorize)
-  const link = await setUrl(deps, owner, { id, url })
+  const before = await deps.writer.decide(authorize)
+  const link = await setUrl(deps, owner, before, url)
   // Deleted between the check and the write.
   if (!link) throw invalidPasscode(code)
   return {
@@ -65,8 +65,8 @@ export async function updateOwnedLink(
   owner: Account,
   { code, url }: { code: string; url: ParsedUrl },
 ): Promise<Link> {
-  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
-  const link = await setUrl(deps, owner, { id, url })
+  const before = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
+  const link = await setUrl(deps, owner, before, url)
   if (!link) throw notFound(code)
   return link
 }
@@ -82,13 +82,17 @@ export async function deleteOwnedLink(
   if (!(await deps.links.delete({ id, author }))) throw notFound(code)
 }
 
-/** Undefined if the link was deleted. Throws `url_blocked`, then `quota_exceeded`. */
+/**
+ * Undefined if the link was deleted. Throws `url_blocked` for a URL that the link does not have
+ * yet, then `quota_exceeded`.
+ */
 async function setUrl(
   { blocklist, links, plans, clock }: UpdateDeps,
   owner: Account,
-  { id, url }: { id: number; url: ParsedUrl },
+  { id, url: before }: Link,
+  url: ParsedUrl,
 ): Promise<Link | undefined> {
-  const refusal = blocklist.refusalOf(url)
+  const refusal = url.text === before ? undefined : blocklist.refusalOf(url)
   if (refusal) throw refusal
   return links.changeUrl({
     id,

@@ -112,8 +112,14 @@ const locations: [url: string, location: string][] = [
   ],
   ["https://e.example/!$&'()*+,;=:@~-._", "https://e.example/!$&'()*+,;=:@~-._"],
   ['https://e.example?q=https://a\\b', 'https://e.example?q=https://a%5Cb'],
+  ['https://e.example/a\\b', 'https://e.example/a/b'],
+  ['https://e.example/a\\..\\b\\', 'https://e.example/a/../b/'],
+  ['https://e.example/a\\b?c\\d#e\\f', 'https://e.example/a/b?c%5Cd#e%5Cf'],
+  ['https://e.example/a\\b#c?d\\e', 'https://e.example/a/b#c?d%5Ce'],
+  ['https://e.example/ä\\b?c\\d', 'https://e.example/%C3%A4/b?c%5Cd'],
+  ['https://e.example/a%5Cb', 'https://e.example/a%5Cb'],
   // Signs that no URL may contain.
-  ['https://e.example/"<>\\^`{|}', 'https://e.example/%22%3C%3E%5C%5E%60%7B%7C%7D'],
+  ['https://e.example/"<>\\^`{|}', 'https://e.example/%22%3C%3E/%5E%60%7B%7C%7D'],
   [
     'https://e.example/?"<>\\^`{|}#"<>\\^`{|}',
     'https://e.example/?%22%3C%3E%5C%5E%60%7B%7C%7D#%22%3C%3E%5C%5E%60%7B%7C%7D',

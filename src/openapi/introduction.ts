@@ -36,6 +36,7 @@ Every response has \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-Rate
 ## Errors and retries
 
 An error is \`{"error": "…"}\`. A failure of the service (5xx) also has a \`request_id\` to report.
+An unknown field is refused with 400 and its name: nothing that you send is dropped silently.
 
 - **Do not retry** 400, 401, 403, 404, 409 and 422: the same request fails again.
 - **Retry** 429, 500, 502, 503, 504 and network errors, at most five times, after 1, 2, 4, 8 and 16

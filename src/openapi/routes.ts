@@ -27,7 +27,7 @@ const pageWith = (theme: Theme | undefined) => html`<!doctype html>
 height="28">Hopcode API</a>
 <a href="/app">Dashboard</a>
 </header>
-<section id="swagger-ui" aria-label="API"></section>
+<div id="swagger-ui"></div>
 <noscript>The description itself is at <a href="/docs/json">/docs/json</a>.</noscript>
 <script src="/docs/bundle.js"></script>
 <script src="/docs/start.js"></script>

@@ -28,14 +28,16 @@ const hasNoLinksInButtons = ({ React: { createElement } }) => ({
   },
 })
 
-/** Names the fields of trial requests for screen readers. */
-const nameFields = () => {
+/** Names the introduction and the fields of trial requests for screen readers. */
+const nameParts = () => {
+  const introduction = document.querySelector('.information-container > section')
+  if (introduction) introduction.ariaLabel ??= 'Introduction'
   for (const field of document.querySelectorAll('.opblock :is(input, select, textarea)')) {
     if (field.labels?.length > 0 || field.ariaLabel) continue
     field.ariaLabel = field.closest('[data-param-name]')?.dataset.paramName ?? 'Request body'
   }
 }
-new MutationObserver(nameFields).observe(document.body, { childList: true, subtree: true })
+new MutationObserver(nameParts).observe(document.body, { childList: true, subtree: true })
 
 const { documentElement: root } = document
 const dark = matchMedia('(prefers-color-scheme: dark)')

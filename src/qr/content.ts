@@ -1,3 +1,5 @@
+import { decodePath } from '../addresses/address.ts'
+import { readableHost } from '../addresses/shown-host.ts'
 import { AppError } from '../errors.ts'
 import type { QrOptions } from './options.ts'
 import { findMissing } from './typeface.ts'
@@ -29,13 +31,18 @@ export function fileNameOf(address: string, title = ''): string {
   return [...words.join('-')].slice(0, NAME_LENGTH_MAX).join('')
 }
 
-/** The address without its scheme, its path in letters where the font has them. */
+/**
+ * The address as people type it: without its scheme, in Unicode. Empty for one with signs that
+ * browsers do not send as they are typed.
+ */
 export function readable(address: string): string {
-  const short = address.replace(/^\w+:\/\//, '')
-  try {
-    const decoded = decodeURI(short).normalize('NFC')
-    return findMissing(decoded) === undefined ? decoded : short
-  } catch {
-    return short
-  }
+  const [, host = '', path = ''] = /^\w+:\/\/([^/]*)(.*)/s.exec(address) ?? []
+  const text = `${readableHost(host)}${decodePath(path) ?? path}`.normalize('NFC')
+  return /[%\p{C}]/u.test(text) ? '' : text
+}
+
+/** The address as a caption. Empty for one that the typeface cannot draw. */
+export function urlCaption(address: string): string {
+  const text = readable(address)
+  return findMissing(text) === undefined ? text : ''
 }

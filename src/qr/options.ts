@@ -65,6 +65,7 @@ const caption = z
   .string(`Invalid caption: must be 1 or a text of at most ${CAPTION_LENGTH_MAX} characters`)
   .default('')
   .meta({
+    maxLength: CAPTION_LENGTH_MAX,
     description: [
       'A text below the code in Latin, Greek or Cyrillic letters, on one or two lines: 1 for the',
       'short URL without its scheme. A PNG becomes higher by it.',

@@ -20,8 +20,8 @@ export interface Shape {
   path: string
   /** Whether this is a letter: its edges are smoothed, edges of modules are not. */
   isText?: boolean
-  /** A line in letters that the typeface lacks: only a browser draws it. `path` is empty. */
-  text?: { text: string; size: number; width: number; y: number; align: number }
+  /** A line of a text that the typeface cannot draw: only a browser does. `path` is empty. */
+  text?: { text: string; size: number; width: number; x: number; y: number }
 }
 
 /** A sheet of paper. All lengths are millimetres, from the top left. */
@@ -111,16 +111,11 @@ export function svgContent({ shapes, image }: Pick<Picture, 'shapes' | 'image'>)
   return paths.join('') + (image ? svgImage(image) : '')
 }
 
-/** Cut where its line ends. */
-function svgText({ text, size, width, y, align }: NonNullable<Shape['text']>, fill: string) {
-  const anchor = align === 0 ? 'start' : 'middle'
-  const frame = `y="${shortNumber(y - size)}" width="${shortNumber(width)}" height="${2 * size}"`
-  return (
-    `<svg x="0" ${frame} overflow="hidden"><text x="${shortNumber(width * align)}" y="${size}" ` +
-    `fill="${fill}" font-size="${size}" font-family="sans-serif" text-anchor="${anchor}">` +
-    `${html`${text}`}</text></svg>`
-  )
-}
+/** As wide as estimated in any font, so that a line is whole and inside of its label. */
+const svgText = ({ text, size, width, x, y }: NonNullable<Shape['text']>, fill: string): string =>
+  `<text x="${shortNumber(x)}" y="${shortNumber(y)}" fill="${fill}" ` +
+  `font-size="${shortNumber(size)}" font-family="sans-serif" ` +
+  `textLength="${shortNumber(width)}" lengthAdjust="spacingAndGlyphs">${html`${text}`}</text>`
 
 /** The logo as a data URL: the document loads no other file. */
 const svgImage = ({ logo, x, y, width, height }: PlacedLogo): string =>

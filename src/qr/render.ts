@@ -1,4 +1,4 @@
-import { readable } from './content.ts'
+import { urlCaption } from './content.ts'
 import { clearMiddle, type Logo, logoSpan } from './logo.ts'
 import { matrixOf } from './modules.ts'
 import { type QrOptions, URL_CAPTION } from './options.ts'
@@ -19,7 +19,7 @@ export function renderQr(
 ): Uint8Array<ArrayBuffer> {
   const { format, level, mm } = options
   const matrix = matrixOf(text, level)
-  const caption = options.caption === URL_CAPTION ? readable(address) : options.caption
+  const caption = options.caption === URL_CAPTION ? urlCaption(address) : options.caption
   if (format === 'png') {
     if (logo) clearMiddle(matrix, logoSpan(matrix.size))
     return encodePng(matrix, { ...options, caption, logo: logo?.bitmap })

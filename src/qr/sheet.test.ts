@@ -1,9 +1,21 @@
 import { expect, test } from 'bun:test'
 import { assert } from '../lib/assert.ts'
 import { parsePrintOptions } from './options.ts'
-import { evenGrid, FORMATS, layOutSheet } from './sheet.ts'
+import { parsePath } from './outline.ts'
+import type { PlacedPicture, Shape } from './picture.ts'
+import {
+  evenGrid,
+  FORMATS,
+  type Grid,
+  isTooSmall,
+  type Label,
+  layOutSheet,
+  PAPERS,
+  textsWithoutRoom,
+} from './sheet.ts'
+import { findMissing, setLine } from './typeface.ts'
 
-/** Labels whose texts are too long for them. */
+/** Labels whose texts are too long for them, and labels at the edges of the paper. */
 
 const TITLES = [
   'Lunch',
@@ -15,8 +27,8 @@ const TITLES = [
   '🍕👩‍👩‍👧‍👦'.repeat(12),
 ]
 
-const even = (columns: number, rows: number, gap = 2) =>
-  evenGrid({ paper: 'a4', columns, rows, margin: 10, gap })
+const even = (columns: number, rows: number, gap = 2, margin = 10) =>
+  evenGrid({ paper: 'a4', columns, rows, margin, gap })
 const GRIDS = [
   ...Object.values(FORMATS).map(({ grid }) => grid),
   even(10, 15),
@@ -48,4 +60,120 @@ test.each(GRIDS)('long texts leave the code on $width × $height mm its width', 
     const isBeside = texts.x >= code.x + side
     expect(isBeside || texts.y >= code.y + side - 0.001).toBe(true)
   }
+})
+
+const LABEL = { text: 'https://go.example/SPRING26', title: '', caption: '', address: '' }
+
+/** A sheet with labels in three corners. */
+const sheetOf = (grid: Grid, label: Partial<Label>, options = parsePrintOptions({})) => {
+  const count = grid.columns * grid.rows
+  const corners = [0, grid.columns - 1, count - 1]
+  const labels = Array.from({ length: count }, (_, at) =>
+    corners.includes(at) ? { ...LABEL, ...label } : undefined,
+  )
+  return { grid, hasCropMarks: false, options, labels }
+}
+
+/** Shapes of texts on each label. */
+const textShapes = ({ pictures }: { pictures: readonly PlacedPicture[] }) =>
+  pictures.filter((_, at) => at % 2 === 1).map(({ picture }) => picture.shapes)
+
+const countOf = (path: string) => path.match(/Z/g)?.length ?? 0
+/** Closed outlines of a text. */
+const outlinesIn = (text: string): number =>
+  setLine(text).letters.reduce((sum, { glyph }) => sum + countOf(glyph.outline.commands), 0)
+const drawnIn = (shapes: readonly Shape[]) =>
+  shapes.reduce((sum, one) => sum + countOf(one.path), 0)
+const withoutSpaces = (text: string) => text.replaceAll(/\s/g, '')
+
+const MIXED = [
+  'Spring Sale 🌸 up to 40 % 9',
+  '🌸 Lunch',
+  'Lunch menu of the week and of the whole month 🌸',
+  'メニュー 2026 for the summer',
+]
+const ADDRESSES = [
+  'go.example/メニュー-51',
+  'go.example/spring-team',
+  `go.example/${'long-part/'.repeat(8)}end`,
+]
+const WHOLE = [...TITLES, ...MIXED].flatMap((text) => [{ title: text }, { caption: text }])
+const TEXTS: Partial<Label>[] = [...WHOLE, ...ADDRESSES.map((address) => ({ address }))]
+
+test.each(GRIDS)('on $width × $height mm a text is printed whole or left out', (grid) => {
+  for (const label of TEXTS) {
+    const [text = ''] = Object.values(label)
+    const sheet = sheetOf(grid, label)
+    const leftOut = textsWithoutRoom(sheet).length
+    const isForeign = findMissing(text) !== undefined
+    let without = 0
+    for (const shapes of textShapes(layOutSheet(sheet))) {
+      const inBrowser = shapes.map((shape) => shape.text?.text ?? '').join('')
+      if (shapes.length === 0) without++
+      const whole = isForeign ? withoutSpaces(text) : ''
+      expect(withoutSpaces(inBrowser)).toBe(shapes.length === 0 ? '' : whole)
+      // What a PDF draws.
+      expect(drawnIn(shapes)).toBe(shapes.length === 0 || isForeign ? 0 : outlinesIn(text))
+    }
+    expect({ text, without }).toEqual({ text, without: leftOut })
+  }
+})
+
+test('a title that has room on several lines is printed', () => {
+  const title = 'Speisekarte für Gäste im Garten und auf der großen Terrasse am See'
+  for (const name of ['l7160', '3475', '5160']) {
+    const { grid } = FORMATS[name] ?? {}
+    assert(grid, 'a known format')
+    expect([name, textsWithoutRoom(sheetOf(grid, { title }))]).toEqual([name, []])
+  }
+})
+
+/** The edges of everything that is drawn, in millimetres. */
+function boundsOf(pictures: readonly PlacedPicture[]) {
+  const xs: number[] = []
+  const ys: number[] = []
+  for (const { picture, x, y, scale } of pictures) {
+    for (const { path, text } of picture.shapes) {
+      const { points } = text
+        ? { points: [text.x, text.y - text.size, text.x + text.width, text.y] }
+        : parsePath(path)
+      for (const [at, point] of points.entries()) {
+        if (at % 2 === 0) xs.push(x + point * scale)
+        else ys.push(y + point * scale)
+      }
+    }
+  }
+  const least = (values: number[]) => values.reduce((a, b) => Math.min(a, b))
+  const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b))
+  return { left: least(xs), right: most(xs), top: least(ys), bottom: most(ys) }
+}
+
+const TO_EDGE = [
+  ...Object.values(FORMATS).map(({ grid }) => grid),
+  ...[0, 1, 2.5].flatMap((margin) => [
+    even(3, 6, 0, margin),
+    even(1, 1, 0, margin),
+    even(1, 12, 0, margin),
+    even(8, 3, 0, margin),
+    even(5, 10, 4, margin),
+    evenGrid({ paper: 'letter', columns: 4, rows: 8, margin, gap: 1 }),
+  ]),
+]
+
+test.each(TO_EDGE)('4 mm at the edges of the paper stay empty: $columns × $rows', (grid) => {
+  expect(isTooSmall(grid)).toBe(false)
+  const { width, height } = PAPERS[grid.paper]
+  for (const margin of ['0', '4']) {
+    for (const title of ['Lunch', 'Lorem ipsum dolor sit amet '.repeat(3), 'ラーメンと餃子の']) {
+      const label = { title, caption: 'Scan for details', address: 'go.example/SPRING26' }
+      const sheet = sheetOf(grid, label, parsePrintOptions({ margin }))
+      const { left, right, top, bottom } = boundsOf(layOutSheet(sheet).pictures)
+      expect(Math.min(left, top, width - right, height - bottom)).toBeGreaterThanOrEqual(3.999)
+    }
+  }
+})
+
+test('labels that leave an edge no room for a code are too small', () => {
+  expect(isTooSmall(even(10, 18, 0, 0))).toBe(true)
+  expect(isTooSmall(even(10, 15))).toBe(false)
 })

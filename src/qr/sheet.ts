@@ -102,25 +102,35 @@ export interface Sheet {
   labels: readonly (Label | undefined)[]
 }
 
-/** The smallest label has room for a code of this width. */
 export const LABEL_SIDE_MIN_MM = 15
 const PADDING_MM = 1
+/** Many printers cannot print up to the edges of the paper: only marks for cutting are there. */
+const EDGE_MM = 4
 const TYPE_MM = { title: 3.6, caption: 3.2, address: 2.7 }
 const LINE_HEIGHT = 1.3
 const TEXT_COLOR = '#18181b'
 
+export type TextName = keyof typeof TYPE_MM
+const TEXT_NAMES = ['title', 'caption', 'address'] as const
+
 /** One page of labels. */
 export function layOutSheet(sheet: Sheet, logo?: Logo): Page {
   const { grid, labels, hasCropMarks, options } = sheet
-  const pictures = labels.flatMap((label, at) => {
-    if (!label) return []
-    const x = grid.left + (at % grid.columns) * (grid.width + grid.gapX)
-    const y = grid.top + Math.floor(at / grid.columns) * (grid.height + grid.gapY)
-    return layOutLabel(label, { x, y, width: grid.width, height: grid.height }, { options, logo })
-  })
+  const pictures = labels.flatMap((label, at) =>
+    label ? layOutLabel(label, innerBox(grid, at), { options, logo }) : [],
+  )
   const { width, height } = PAPERS[grid.paper]
   const marks = { picture: cropMarks(grid), x: 0, y: 0, scale: 1 }
   return { width, height, pictures: hasCropMarks ? [...pictures, marks] : pictures }
+}
+
+/** The names of the texts that have no room, for each label that leaves one out. */
+export function textsWithoutRoom({ grid, labels, options }: Sheet): TextName[] {
+  return labels.flatMap((label, at) => {
+    if (!label) return []
+    const printed = roomOf(label, innerBox(grid, at), options).lines.map(({ name }) => name)
+    return TEXT_NAMES.filter((name) => label[name] !== '' && !printed.includes(name))
+  })
 }
 
 interface Box {
@@ -130,67 +140,98 @@ interface Box {
   height: number
 }
 
-type TextLine = { text: string; size: number }
+type TextLine = { name: TextName; text: string; size: number }
+
+/** The part of a label that is printed: inside of its edges, and of those of the paper. */
+function innerBox(grid: Grid, at: number): Box {
+  const paper = PAPERS[grid.paper]
+  const left = grid.left + (at % grid.columns) * (grid.width + grid.gapX)
+  const top = grid.top + Math.floor(at / grid.columns) * (grid.height + grid.gapY)
+  const x = Math.max(left + PADDING_MM, EDGE_MM)
+  const y = Math.max(top + PADDING_MM, EDGE_MM)
+  const right = Math.min(left + grid.width - PADDING_MM, paper.width - EDGE_MM)
+  const bottom = Math.min(top + grid.height - PADDING_MM, paper.height - EDGE_MM)
+  return { x, y, width: right - x, height: bottom - y }
+}
+
+/** Whether a code has less room than on a label of `LABEL_SIDE_MIN_MM` inside of the paper. */
+export function isTooSmall(grid: Grid): boolean {
+  const boxes = [0, grid.columns * grid.rows - 1].map((at) => innerBox(grid, at))
+  const side = Math.min(...boxes.flatMap(({ width, height }) => [width, height]))
+  return side < LABEL_SIDE_MIN_MM - 2 * PADDING_MM - 0.001
+}
 
 /** Narrower codes are hard to read: texts leave it this width, and 0.45 mm a module. */
 const CODE_SIDE_MIN_MM = 15
 const MODULE_MIN_MM = 0.45
 
-/** The texts are beside the code on a wide label, and below it on others. */
+interface Room {
+  /** The texts are beside the code on a wide label, and below it on others. */
+  isWide: boolean
+  /** Of a code with texts beside it. */
+  sideBeside: number
+  textWidth: number
+  lines: readonly TextLine[]
+}
+
+function roomOf(label: Label, inner: Box, { level, margin }: QrOptions): Room {
+  const isWide = inner.width > 1.35 * inner.height
+  const modules = modulesAtMost(label.text, level) + 2 * margin
+  const sideMin = Math.max(CODE_SIDE_MIN_MM, modules * MODULE_MIN_MM)
+  const sideBeside = Math.min(inner.height, Math.max(inner.width / 2, sideMin))
+  const textWidth = inner.width - (isWide ? sideBeside : 0) - 1
+  const height = inner.height - (isWide ? 0 : Math.min(inner.width, sideMin))
+  return { isWide, sideBeside, textWidth, lines: fittingLines(label, { width: textWidth, height }) }
+}
+
+/** By level and text: modules of a code, without its margin. One entry for each length. */
+const modulesByText = new Map<string, number>()
+
+/** Modules on one side for a text of this length, which takes no time for the labels of a sheet. */
+function modulesAtMost(text: string, level: QrOptions['level']): number {
+  const sample = text.replace(/./gs, text === text.toUpperCase() ? 'A' : 'a')
+  return modulesByText.getOrInsertComputed(level + sample, () => matrixOf(sample, level).size)
+}
+
 function layOutLabel(
   label: Label,
-  box: Box,
+  inner: Box,
   { options, logo }: { options: QrOptions; logo: Logo | undefined },
 ): PlacedPicture[] {
-  const inner = {
-    x: box.x + PADDING_MM,
-    y: box.y + PADDING_MM,
-    width: box.width - 2 * PADDING_MM,
-    height: box.height - 2 * PADDING_MM,
-  }
-  const { level } = options
-  const picture = drawQr(matrixOf(label.text, level), { ...options, caption: '', logo })
-  const isWide = inner.width > 1.35 * inner.height
-  const sideMin = Math.max(CODE_SIDE_MIN_MM, picture.width * MODULE_MIN_MM)
-  const sideBeside = Math.min(inner.height, Math.max(inner.width / 2, sideMin))
-  const textWidth = inner.width - (isWide ? sideBeside : 0)
-  const room = inner.height - (isWide ? 0 : Math.min(inner.width, sideMin))
-  const lines = fittingLines(label, { width: textWidth - 1, height: room })
+  const picture = drawQr(matrixOf(label.text, options.level), { ...options, caption: '', logo })
+  const { isWide, sideBeside, textWidth, lines } = roomOf(label, inner, options)
   const textHeight = heightOf(lines)
   const side = isWide ? sideBeside : Math.min(inner.width, inner.height - textHeight)
   const codeX = isWide ? inner.x : inner.x + (inner.width - side) / 2
   const used = side + (isWide ? 0 : textHeight)
   const codeY = inner.y + (inner.height - used) / 2
-  const textX = isWide ? inner.x + side + 1 : inner.x
+  const textX = isWide ? inner.x + side + 1 : inner.x + 0.5
   const textY = isWide ? inner.y + (inner.height - textHeight) / 2 : codeY + side
   const align = isWide ? 0 : 0.5
   return [
     { picture, x: codeX, y: codeY, scale: side / picture.width },
-    { picture: drawText(lines, textWidth - 1, align), x: textX, y: textY, scale: 1 },
+    { picture: drawTexts(label, lines, { width: textWidth, align }), x: textX, y: textY, scale: 1 },
   ]
 }
 
 const heightOf = (lines: readonly TextLine[]): number =>
   lines.reduce((sum, { size }) => sum + size * LINE_HEIGHT, 0)
 
-/** The lines that fit: each text has one line if all have no room, then the last texts go. */
+/** The lines of the texts that fit, in their order: each is whole or left out. */
 function fittingLines(label: Label, room: { width: number; height: number }): TextLine[] {
-  const texts = (['title', 'caption', 'address'] as const).filter((name) => label[name] !== '')
-  for (let count = texts.length; count > 0; count--) {
-    for (const rows of [2, 1]) {
-      const lines = texts
-        .slice(0, count)
-        .flatMap((name) => linesOf(label[name], { size: TYPE_MM[name], width: room.width, rows }))
-      if (heightOf(lines) <= room.height) return lines
-    }
+  const lines: TextLine[] = []
+  for (const name of TEXT_NAMES) {
+    const found = linesOf(label[name], TYPE_MM[name], room.width).map((line) => ({ name, ...line }))
+    if (heightOf([...lines, ...found]) <= room.height) lines.push(...found)
   }
-  return []
+  return lines
 }
 
 /** Small type, as in the smallest print of a newspaper. */
 const SHRINK_MAX = 0.72
+const LINES_MAX = 4
 /** Width of a column of letters that a browser draws: such letters take one column or two. */
-const COLUMN_EM = 0.55
+const COLUMN_EM = 0.5
 
 /** The width in em; an estimate if the typeface lacks a letter. */
 const widthOf = (text: string): number =>
@@ -199,58 +240,51 @@ const widthOf = (text: string): number =>
 const segmenter = new Intl.Segmenter()
 const charactersOf = (text: string) => [...segmenter.segment(text)].map(({ segment }) => segment)
 
-/** One line, smaller if needed, or `rows` of which the last may be cut with an ellipsis. */
-function linesOf(
-  text: string,
-  { size, width, rows }: { size: number; width: number; rows: number },
-): TextLine[] {
-  const natural = widthOf(text) * size
-  if (natural <= width) return [{ text, size }]
-  if (natural * SHRINK_MAX <= width) return [{ text, size: (size * width) / natural }]
+/** One line, smaller if needed, or several of the smallest type; none if that is not enough. */
+function linesOf(text: string, size: number, width: number): Omit<TextLine, 'name'>[] {
+  const smallWidth = widthOf(text) * size * SHRINK_MAX
+  if (text === '' || smallWidth > LINES_MAX * width) return []
   const small = size * SHRINK_MAX
-  const fits = (part: string) => widthOf(part) * small <= width
-  if (rows === 1) return [{ text: cut(text, fits), size: small }]
-  const characters = charactersOf(text)
-  const count = longest(characters.length, (n) => fits(characters.slice(0, n).join('')))
-  const space = characters.lastIndexOf(' ', count)
-  const end = space > count / 3 ? space : count
-  const rest = characters.slice(end).join('').trim()
-  const second = fits(rest) ? rest : cut(rest, fits)
-  return [characters.slice(0, end).join('').trim(), second].map((line) => ({
-    text: line,
-    size: small,
-  }))
+  if (smallWidth <= width) return [{ text, size: Math.min(size, (small * width) / smallWidth) }]
+  const lines = wrapped(text, width / small)
+  if (lines.length > LINES_MAX) return []
+  return lines.map((line) => ({ text: line, size: Math.min(small, width / widthOf(line)) }))
 }
 
-function cut(text: string, fits: (text: string) => boolean): string {
-  const characters = charactersOf(text)
-  const shortened = (n: number) => `${characters.slice(0, n).join('').trim()}…`
-  return shortened(longest(characters.length, (n) => fits(shortened(n))))
-}
-
-/** The largest number of characters, at least one, that fits. */
-function longest(max: number, fits: (count: number) => boolean): number {
-  let [low, high] = [1, max]
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    if (fits(middle)) low = middle
-    else high = middle - 1
+/** Lines of at most `most` em without kerning, broken inside of words only if one is too long. */
+function wrapped(text: string, most: number): string[] {
+  const words = text.match(/[^\s/-]+[\s/-]*|[\s/-]+/g) ?? []
+  const parts = words.flatMap((word) => (widthOf(word) <= most ? [word] : charactersOf(word)))
+  const lines: string[] = []
+  let used = Number.POSITIVE_INFINITY
+  for (const part of parts) {
+    const width = widthOf(part)
+    if (used + (/\s$/.test(part) ? widthOf(part.trimEnd()) : width) > most) {
+      lines.push('')
+      used = 0
+    }
+    lines.push(`${lines.pop()}${part}`)
+    used += width
   }
-  return low
+  return lines.map((line) => line.trim())
 }
 
-/** `align`: 0 for the left, 0.5 for the middle. */
-function drawText(lines: readonly TextLine[], width: number, align: number): Picture {
+/** `align`: 0 for the left, 0.5 for the middle. A text in several typefaces is hard to read. */
+function drawTexts(
+  label: Label,
+  lines: readonly TextLine[],
+  { width, align }: { width: number; align: number },
+): Picture {
   let y = 0
-  const shapes = lines.map(({ text, size }): Shape => {
+  const shapes = lines.map(({ name, text, size }): Shape => {
     y += size * LINE_HEIGHT
     const baseline = y - 0.35 * size
-    if (findMissing(text) !== undefined) {
-      return { fill: TEXT_COLOR, path: '', text: { text, size, width, y: baseline, align } }
+    const lineWidth = widthOf(text) * size
+    const at = { x: (width - lineWidth) * align, y: baseline, size }
+    if (findMissing(label[name]) !== undefined) {
+      return { fill: TEXT_COLOR, path: '', text: { text, width: lineWidth, ...at } }
     }
-    const line = setLine(text)
-    const x = (width - line.width * size) * align
-    return { fill: TEXT_COLOR, path: pathOf(place(line, { x, y: baseline, size })), isText: true }
+    return { fill: TEXT_COLOR, path: pathOf(place(setLine(text), at)), isText: true }
   })
   return { width, height: y, shapes }
 }

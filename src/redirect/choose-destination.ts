@@ -5,7 +5,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { LinkRules } from '../links/destination.ts'
 import {
   type Device,
+  type Language,
+  languageOf,
   matches,
+  readQuery,
   type System,
   type Visitor,
   WeekClock,
@@ -60,8 +63,8 @@ interface Around {
   country: () => string | undefined
 }
 
-const NONE: readonly string[] = []
-const NO_PARAMETERS = new URLSearchParams()
+const NONE: readonly Language[] = []
+const NO_PARAMETERS: Visitor['query'] = new Map()
 
 /** The sender of a request. Each header is read at most once. */
 class RequestVisitor implements Visitor {
@@ -69,8 +72,9 @@ class RequestVisitor implements Visitor {
   readonly #request: VisitRequest
   readonly #around: Around
   #agent: Agent | undefined
-  #languages: readonly string[] | undefined
-  #query: URLSearchParams | undefined
+  #languages: readonly Language[] | undefined
+  #country: string | undefined
+  #query: Visitor['query'] | undefined
 
   constructor(request: VisitRequest, around: Around) {
     this.now = around.now
@@ -86,7 +90,7 @@ class RequestVisitor implements Visitor {
     return this.#readAgent().device
   }
 
-  get languages(): readonly string[] {
+  get languages(): readonly Language[] {
     if (this.#languages) return this.#languages
     const header = this.#request.get('accept-language')
     this.#languages = header === null ? NONE : preferredLanguages(header)
@@ -94,12 +98,13 @@ class RequestVisitor implements Visitor {
   }
 
   get country(): string | undefined {
-    return this.#around.country()
+    this.#country ??= this.#around.country() ?? ''
+    return this.#country
   }
 
-  get query(): URLSearchParams {
+  get query(): Visitor['query'] {
     const { query } = this.#request
-    this.#query ??= query === '' ? NO_PARAMETERS : new URLSearchParams(query)
+    this.#query ??= query === '' ? NO_PARAMETERS : readQuery(query)
     return this.#query
   }
 
@@ -109,16 +114,14 @@ class RequestVisitor implements Visitor {
 
   #readAgent(): Agent {
     if (this.#agent) return this.#agent
-    const { os, device } = classifyAgent(this.#request.get('user-agent') ?? '')
+    const { os, device } = classify(this.#request.get('user-agent') ?? '')
     const platform = platformOf(this.#request.get('sec-ch-ua-platform'))
     const mobile = this.#request.get('sec-ch-ua-mobile')?.trim()
     const system = platform ?? os
-    // Tablets with Android say that they are not mobile.
-    const notMobile = system === 'android' ? 'tablet' : 'desktop'
-    this.#agent = {
-      os: system,
-      device: mobile === '?1' ? 'phone' : mobile === '?0' ? notMobile : device,
-    }
+    // Tablets with Android say that they are not mobile, and so do televisions.
+    const notMobile = system === 'android' || system === 'ios' ? 'tablet' : 'desktop'
+    const hint = mobile === '?1' ? 'phone' : mobile === '?0' ? notMobile : undefined
+    this.#agent = { os: system, device: device === 'none' ? undefined : (hint ?? device) }
     return this.#agent
   }
 }
@@ -128,11 +131,12 @@ export const visitorOf = (request: VisitRequest, now: number): Visitor =>
   new RequestVisitor(request, { now, week: new WeekClock(), country: () => undefined })
 
 /** The entries with the highest weight above 0, apart from `*`. */
-export function preferredLanguages(header: string): string[] {
+export function preferredLanguages(header: string): Language[] {
   const weights = weightsOf(header)
   const most = Math.max(...weights.values())
   if (most === 0) return []
-  return [...weights.keys()].filter((tag) => tag !== '*' && weights.get(tag) === most)
+  const tags = [...weights.keys()].filter((tag) => tag !== '*' && weights.get(tag) === most)
+  return tags.map(languageOf)
 }
 
 const PLATFORMS: ReadonlyMap<string, System> = new Map([
@@ -145,9 +149,13 @@ const PLATFORMS: ReadonlyMap<string, System> = new Map([
   ['chromium os', 'chromeos'],
 ])
 
+const PLATFORM_MAX = 64
+
 /** A text in quotes. */
 const platformOf = (header: string | null): System | undefined =>
-  header === null ? undefined : PLATFORMS.get(header.replaceAll('"', '').trim().toLowerCase())
+  header === null || header.length > PLATFORM_MAX
+    ? undefined
+    : PLATFORMS.get(header.replaceAll('"', '').trim().toLowerCase())
 
 interface Agent {
   os: System | undefined
@@ -158,32 +166,50 @@ interface Agent {
 const AGENT_MAX = 512
 const AGENTS_KEPT = 1024
 
-/** The first pattern decides. iPads whose Safari claims to be a Mac are taken for one. */
+/** Browsers of iPhone and iPad that claim to be on a Mac. Safari claims it without any sign. */
+const IOS_AS_MAC =
+  /^(?=.*Macintosh).*(?:CriOS|FxiOS|EdgiOS|OPiOS|OP[TX]\/|GSA\/|DuckDuckGo\/|FBIOS|Mobile\/)/
+
+/** The first pattern decides. */
 const SYSTEM_PATTERNS: readonly [RegExp, System | undefined][] = [
-  [/Windows Phone|IEMobile|Tizen|Web0S|KAIOS/, undefined],
-  [/iPhone|iPad|iPod/, 'ios'],
+  [/Windows Phone|IEMobile|Tizen|Web0S|webOS|KAIOS|BSD|DragonFly|SunOS/, undefined],
+  [/iPhone|iPad|iPod|MobileSafari\/.*Darwin\//, 'ios'],
+  [IOS_AS_MAC, 'ios'],
   [/CrOS/, 'chromeos'],
-  [/Android/, 'android'],
+  [/Android|Silk/, 'android'],
   [/Windows/, 'windows'],
   [/Macintosh|Mac OS X/, 'macos'],
   [/Linux|X11/, 'linux'],
 ]
 
-const DEVICE_PATTERNS: readonly [RegExp, Device | undefined][] = [
-  // Televisions and consoles.
-  [/\bTV\b|BRAVIA|\bAFT[A-Z]|Tizen|Web0S|CrKey|PlayStation|Xbox|Nintendo/, undefined],
+const SCREENS =
+  /TV(?![a-z])|BRAVIA|\bAFT[A-Z]|Tizen|Web0S|webOS|CrKey|SHIELD(?! Tablet)|NetCast|VIERA|Roku/
+const CONSOLES = /PlayStation|Xbox|Nintendo|Oculus|\bQuest\b/
+
+const DEVICE_PATTERNS: readonly [RegExp, Device | 'none' | undefined][] = [
+  [SCREENS, 'none'],
+  [CONSOLES, 'none'],
   [/iPad/, 'tablet'],
-  [/iPhone|iPod|Mobi/, 'phone'],
-  [/Android/, 'tablet'],
+  [IOS_AS_MAC, 'tablet'],
+  [/iPhone|iPod|Mobi|Opera Mini/, 'phone'],
+  [/^Mozilla\/.*Android/, 'tablet'],
   [/Windows NT/, 'desktop'],
   [/Tablet|PlayBook|Kindle|Silk/, 'tablet'],
+  // Apps that do not say more.
+  [/Android/, undefined],
   [/Macintosh|X11|CrOS|Linux/, 'desktop'],
 ]
 
-const agents = new LRUCache<string, Agent>({ max: AGENTS_KEPT })
+interface Classified {
+  os: System | undefined
+  /** None: hints do not change it. */
+  device: Device | 'none' | undefined
+}
+
+const agents = new LRUCache<string, Classified>({ max: AGENTS_KEPT })
 
 /** Values are undefined for a system and a device that no condition names. */
-export function classifyAgent(whole: string): Agent {
+function classify(whole: string): Classified {
   const text = whole.slice(0, AGENT_MAX)
   const known = agents.get(text)
   if (known) return known

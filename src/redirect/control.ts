@@ -1,5 +1,6 @@
 import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
+import { lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
 import type { AliasReads } from '../addresses/names.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
@@ -26,7 +27,7 @@ import {
 } from './follow.ts'
 import { withoutSigns } from './following-signs.ts'
 import { basicPassword, formPassword, type GateDeps, PasswordGate } from './password-gate.ts'
-import { type Answer, Answers, type HeldBack, type ResponseDeps } from './responses.ts'
+import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   bodies: RequestBodies
@@ -45,13 +46,14 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
 
 /** Requests for short links on the control thread. */
 export interface ControlFollower {
-  answer(text: string, request: Request): Promise<Answer>
+  /** `path`: that of the URL. */
+  answer(path: string, request: Request): Promise<Answer>
   /**
    * The answer to a POST with the form of a link with a password; throws AppError for a body that
    * is no form. Undefined for a path of no such link, and without a look-up if the caller's budget
    * for unknown paths is used up: refuse it as one without a route.
    */
-  answerForm(text: string, request: Request): Promise<Answer> | undefined
+  answerForm(path: string, request: Request): Promise<Answer> | undefined
 }
 
 /**
@@ -89,11 +91,14 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   }
 
   /** `before`: the link of a form. */
-  const answer = async (text: string, request: Request, before?: FoundPath): Promise<Answer> => {
+  const answer = async (urlPath: string, request: Request, before?: FoundPath): Promise<Answer> => {
+    const text = lookedUp(urlPath)
     const { headers, method } = request
     markShortLink(request)
     const client = clientOf(address, request)
-    const sent = before ? await readForm(deps, request, client) : basicPassword(headers)
+    // A browser gets the form and has not asked for credentials: they belong to a proxy.
+    const basic = isOfBrowser(headers) ? undefined : basicPassword(headers)
+    const sent = before ? await readForm(deps, request, client) : basic
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
@@ -108,7 +113,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       const found = current(first)
       const about = {
         text: found.path,
-        asked: text,
+        asked: text || '/',
         query: queryOf(request.url),
         isHit: method !== 'HEAD',
         attempt,
@@ -129,13 +134,13 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       return answer
     }
   }
-  const answerForm = (text: string, request: Request): Promise<Answer> | undefined => {
+  const answerForm = (path: string, request: Request): Promise<Answer> | undefined => {
     const account = findAccount(deps, request.headers.get('x-api-key'))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
-    const found = find(text, domains.ofRequest(request))
-    return protectedIn(found) && answer(text, request, found)
+    const found = find(lookedUp(path), domains.ofRequest(request))
+    return protectedIn(found) && answer(path, request, found)
   }
-  return { answer: (text, request) => answer(text, request), answerForm }
+  return { answer: (path, request) => answer(path, request), answerForm }
 }
 
 /** `find` has found the link of each request before. */
@@ -165,16 +170,11 @@ function linkFinder({
     return link ? { path, code: alias.code, link, version: ofAlias } : undefined
   }
   return (text: string, domain: RequestDomain): FoundPath => {
-    const part = withoutSigns(text)
-    return (
+    const rest = withoutSigns(text)
+    const found =
       findLink(text, domain) ??
-      (part === text ? undefined : findLink(part, domain)) ?? {
-        path: text,
-        code: undefined,
-        link: null,
-        version: 0,
-      }
-    )
+      (rest === text ? undefined : findLink(withoutLastSlash(rest), domain))
+    return found ?? { path: text, code: undefined, link: null, version: 0 }
   }
 }
 
@@ -210,7 +210,6 @@ function holdsBack(headers: RequestHeaders): HeldBack | undefined {
   return isLinkPreview(headers.get('user-agent') ?? '') ? 'preview' : undefined
 }
 
-/** A request of HTTP/1.0 without a Host has no host in its URL, so that `URL` cannot parse it. */
 function queryOf(url: string): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)

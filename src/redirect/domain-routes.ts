@@ -15,7 +15,7 @@ const DAY_SECONDS = 24 * 3600
 /** What another domain than the primary one has beside its short links: see `app.ts`. */
 export const domainSite = (
   { domains, limiter, address }: DomainSiteDeps,
-  follow: (text: string, request: Request) => Promise<Answer>,
+  follow: (path: string, request: Request) => Promise<Answer>,
 ) =>
   new Elysia({ name: 'redirect.domain' })
     .get('/', async ({ request, set }) => {

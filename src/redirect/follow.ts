@@ -133,7 +133,7 @@ export function follower(deps: FollowDeps): Follow {
       counters.add(isDisabled ? 'disabled' : 'notFound')
       const asked = request.asked ?? request.text
       const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
-      const reason = state === 'off' && !isDisabled ? offReason(rules) : undefined
+      const reason = link && !isDisabled ? offReason(rules) : undefined
       const refused = { budget, headers: request, domain, reason }
       return answers.refuse(refusal, asked.toUpperCase(), refused)
     }
@@ -171,6 +171,7 @@ export function follower(deps: FollowDeps): Follow {
   }
 }
 
+/** A reserved code has no rules: it is to become active. */
 function offReason({ paused, delete_at }: LinkRules): OffReason {
   if (delete_at !== undefined) return 'link_removed'
   return paused ? 'link_paused' : 'link_not_started'

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Passwords } from '../accounts/passwords.ts'
 import { hashesEqual, type SecretHasher } from '../accounts/secrets.ts'
 import type { Attempt, Throttle } from '../accounts/throttle.ts'
@@ -70,7 +71,7 @@ export class PasswordGate {
       { gate: 'link', key: String(id) },
     ]
     const queue = isBcrypt(hash) ? 'importedLink' : 'visitor'
-    const requester = { queue, key: network } as const
+    const requester = { queue, key: network, link: String(id) } as const
     try {
       throttle.require(attempts)
       const hooks = throttle.hooks(attempts, () => {})
@@ -90,7 +91,8 @@ export class PasswordGate {
     const { passwords, replacePassword } = this.#deps
     const { id, hash: before } = link
     try {
-      const after = await passwords.hash(password, { queue: 'visitor', key: network })
+      const requester = { queue: 'visitor', key: network, link: String(id) } as const
+      const after = await passwords.hash(password, requester)
       const code = await replacePassword({ id, before, after })
       return code === null ? link : { id, hash: after }
     } catch {
@@ -115,11 +117,15 @@ function refusalOf(error: unknown): PasswordRefusal {
   return { code, retryAfter: error.headers['retry-after'] ?? '1' }
 }
 
-/** The password of `Authorization: Basic`, with any user name (RFC 7617, UTF-8). */
+/**
+ * The password of `Authorization: Basic`, with any user name (RFC 7617): in UTF-8, as the challenge
+ * says, or in Latin-1, which some programs send all the same.
+ */
 export function basicPassword(headers: RequestHeaders): string | undefined {
   const [, token] = /^basic +([A-Za-z0-9+/=_-]+)$/i.exec(headers.get('authorization') ?? '') ?? []
   if (token === undefined) return undefined
-  const text = Buffer.from(token, 'base64').toString()
+  const bytes = Buffer.from(token, 'base64')
+  const text = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
   const colon = text.indexOf(':')
   return colon < 0 ? undefined : text.slice(colon + 1)
 }

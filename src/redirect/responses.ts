@@ -112,7 +112,7 @@ export class Answers {
     const answer = isPage
       ? this.#pagesOf(domain).passwordForm(problem, headers, retryAfter)
       : json(status, { error: message(detail) })
-    if (status === 401 && !isPage && !FETCH_METADATA.some((name) => headers.get(name) !== null)) {
+    if (status === 401 && !isPage && !isOfBrowser(headers)) {
       answer.headers['WWW-Authenticate'] = `Basic realm="${code}", charset="UTF-8"`
     }
     if (retryAfter !== '') answer.headers['Retry-After'] = retryAfter
@@ -149,8 +149,8 @@ export class Answers {
   #page(code: Refusal, { headers, reason, domain }: Refused): Answer | undefined {
     if (!isNavigation(headers)) return undefined
     const { notFoundUrl } = domain
-    const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
-    if (isRedirected) return redirectNavigation(notFoundUrl)
+    const isUnknown = code === 'code_not_found' && reason === undefined
+    if (isUnknown && notFoundUrl !== undefined) return redirectNavigation(notFoundUrl)
     return this.#pagesOf(domain).refusal(code, headers, reason)
   }
 
@@ -181,8 +181,10 @@ function failure(code: 'internal' | 'prefetched', requestId: string): Answer {
 export const toResponse = ({ status, headers, body }: Answer): Response =>
   new Response(body === '' ? null : body, { status, headers })
 
-/** Browsers send them. */
-const FETCH_METADATA = ['sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'sec-fetch-user']
+/** Programs on Node.js send `Sec-Fetch-Mode: cors` and none of the others. */
+export const isOfBrowser = (headers: RequestHeaders): boolean =>
+  headers.get('sec-fetch-mode') === 'navigate' ||
+  ['sec-fetch-dest', 'sec-fetch-site', 'sec-fetch-user'].some((name) => headers.get(name) !== null)
 
 const REASONS: Readonly<Record<number, string>> = {
   302: 'Found',

@@ -12,7 +12,7 @@ const PasswordView = z.object({ error: z.string() }).meta({ id: 'PasswordRefusal
 export const redirectRoutes = (follow: Pick<ControlFollower, 'answer'>) =>
   new Elysia({ name: 'redirect' }).get(
     '/:code',
-    async ({ params, request }) => toResponse(await follow.answer(params.code, request)),
+    async ({ path, request }) => toResponse(await follow.answer(path, request)),
     {
       detail: operation({
         id: 'follow',

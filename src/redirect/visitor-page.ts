@@ -160,11 +160,15 @@ const isLanguage = (tag: string): tag is Language => Object.hasOwn(TEXTS, tag)
 
 /** More entries than any browser sends. Further ones are ignored, to limit the time. */
 const ENTRIES_MAX = 32
+/** Characters that are read. An entry that is not completely in them is left out. */
+const ENTRIES_LENGTH_MAX = 1024
 
 /** The entries of a header and their weights from 0 to 1 (RFC 9110, section 12.4.2). */
 export function weightsOf(header: string): Map<string, number> {
   const weights = new Map<string, number>()
-  for (const entry of header.toLowerCase().split(',', ENTRIES_MAX)) {
+  const isLong = header.length > ENTRIES_LENGTH_MAX
+  const read = isLong ? header.slice(0, header.lastIndexOf(',', ENTRIES_LENGTH_MAX) + 1) : header
+  for (const entry of read.toLowerCase().split(',', ENTRIES_MAX)) {
     const [name = '', ...parameters] = entry.split(';').map((part) => part.trim())
     const q = parameters.find((parameter) => parameter.startsWith('q='))
     const weight = q === undefined ? 1 : Number(q.slice(2))

@@ -35,6 +35,8 @@ export function visitClassifier(settings: CountrySettings) {
     if (isPrefetch((name) => headers.get(name))) return [visitKey('bot', 'prefetch')]
     const referrer = sourceIn(query) ?? hostOf(headers.get('referer')) ?? DIRECT
     const keys = [visitKey('referrer', referrer), ...agent]
+    const scan = scanIn(query)
+    if (scan !== undefined) keys.push(visitKey('scan', scan))
     if (hasCountries) {
       keys.push(visitKey('country', findCountry(client, headers) ?? UNKNOWN_COUNTRY))
     }
@@ -51,6 +53,13 @@ function sourceIn(query: string): string | undefined {
     if (text !== '') return text
   }
   return undefined
+}
+
+/** The word that a code has in its address: `utm_source` is that of a link. */
+function scanIn(query: string): string | undefined {
+  if (!query.includes('ref=')) return undefined
+  const ref = new URLSearchParams(query).get('ref') ?? ''
+  return /^[a-z0-9-]{1,20}$/.test(ref) ? ref : undefined
 }
 
 /** Small letters, at most 64 bytes, without control, formatting and unpaired characters. */

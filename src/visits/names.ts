@@ -1,5 +1,5 @@
 import { botName } from './bots.ts'
-import { NAMES, type VisitKind } from './values.ts'
+import { NAMES, type StoredKind } from './values.ts'
 
 /** What pages and responses show for stored values. */
 
@@ -35,14 +35,14 @@ function source(name: string, value: string, hosts: RegExp) {
 }
 
 /** The value that stands for several stored ones: `google.com` for `google.de`. */
-export function groupOf(kind: VisitKind, value: string): string {
+export function groupOf(kind: StoredKind, value: string): string {
   if (kind !== 'referrer') return value
   return SOURCES.find(({ hosts }) => hosts.test(value))?.value ?? value
 }
 
 const COUNTRIES = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
 
-export function nameOf(kind: VisitKind, value: string): string {
+export function nameOf(kind: StoredKind, value: string): string {
   const names: Readonly<Record<string, string>> = NAMES[kind]
   // Visitors choose values such as `constructor`.
   if (Object.hasOwn(names, value)) return names[value] as string

@@ -3,10 +3,10 @@ import {
   kindOf,
   NUMBERED,
   OTHER,
+  STORED_KINDS,
+  type StoredKind,
   VALUES_MAX,
-  VISIT_KINDS,
   type VisitKey,
-  type VisitKind,
   visitKey,
   visitValue,
 } from './values.ts'
@@ -32,7 +32,7 @@ export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new 
 const VERSION = 2
 const KINDS_MAX = 8
 
-const INDEXES = VISIT_KINDS.map(
+const INDEXES = STORED_KINDS.map(
   (kind) => new Map(NUMBERED[kind].map((value, at) => [value, at + 1])),
 )
 
@@ -64,7 +64,7 @@ export function decodeSums(bytes: Uint8Array): VisitSums {
   while (!input.isAtEnd) {
     const number = input.next()
     const code = Math.floor(number / 2)
-    const kind = VISIT_KINDS[code % KINDS_MAX]
+    const kind = STORED_KINDS[code % KINDS_MAX]
     const index = Math.floor(code / KINDS_MAX)
     const value =
       index === 0 ? textOf(input.bytes(input.next())) : kind && NUMBERED[kind][index - 1]
@@ -111,8 +111,8 @@ export function keyLimit(
   counts: ReadonlyMap<VisitKey, number>,
   owner: 'link' | 'account',
 ): (key: VisitKey) => VisitKey {
-  const sizes = new Map<VisitKind, number>()
-  const note = (kind: VisitKind) => sizes.set(kind, (sizes.get(kind) ?? 0) + 1)
+  const sizes = new Map<StoredKind, number>()
+  const note = (kind: StoredKind) => sizes.set(kind, (sizes.get(kind) ?? 0) + 1)
   for (const key of counts.keys()) note(kindOf(key))
   return (key) => {
     if (counts.has(key)) return key

@@ -10,13 +10,12 @@ const HOUR_MAX = 2000
 /** Sources in memory. Beyond this, both limits begin again. */
 const MEMORY_MAX = 100_000
 
-const OTHER_SOURCE = visitKey('referrer', OTHER)
-
 /**
  * Limits how many sources are stored: anybody can follow any link with any `utm_source`. A source
  * beyond the limits counts as `other`.
  */
 export class SourceLimit {
+  readonly #kind: 'referrer' | 'scan'
   /** So that nobody can choose sources with the same hash. */
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0] as number
   /** Hashes of the stored sources of the day, each with its link. */
@@ -28,6 +27,10 @@ export class SourceLimit {
   #day = 0
   #hour = 0
   #newInHour = 0
+
+  constructor(kind: 'referrer' | 'scan' = 'referrer') {
+    this.#kind = kind
+  }
 
   /** `now`: epoch milliseconds. Call it before `limit`. */
   setTime(now: number): void {
@@ -41,17 +44,18 @@ export class SourceLimit {
 
   /** The key to count in place of `key`: itself, or that of other sources. */
   limit(linkId: number, key: VisitKey): VisitKey {
-    if (kindOf(key) !== 'referrer' || visitValue(key) in NAMES.referrer) return key
+    if (kindOf(key) !== this.#kind || visitValue(key) in NAMES[this.#kind]) return key
+    const other = visitKey(this.#kind, OTHER)
     const hash = Bun.hash.xxHash32(`${linkId} ${key}`, this.#seed)
     if (this.#stored.has(hash)) return key
     const count = this.#counts.get(linkId) ?? 0
-    if (count >= LINK_MAX) return OTHER_SOURCE
+    if (count >= LINK_MAX) return other
     // A link without sources is always admitted, so that nobody can use up the hour for others.
-    if (count > 0 && this.#newInHour >= HOUR_MAX) return OTHER_SOURCE
+    if (count > 0 && this.#newInHour >= HOUR_MAX) return other
     if (count >= AT_ONCE_MAX && !this.#seenOnce.has(hash)) {
       if (this.#seenOnce.size >= MEMORY_MAX) this.#seenOnce.clear()
       this.#seenOnce.add(hash)
-      return OTHER_SOURCE
+      return other
     }
     if (this.#stored.size >= MEMORY_MAX) this.#clear()
     this.#seenOnce.delete(hash)

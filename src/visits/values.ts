@@ -5,6 +5,9 @@
 
 export const VISIT_KINDS = ['referrer', 'country', 'device', 'browser', 'os', 'bot'] as const
 export type VisitKind = (typeof VISIT_KINDS)[number]
+/** Also counted: `ref` of the address, whatever the source is. Codes on paper have such words. */
+export const STORED_KINDS = [...VISIT_KINDS, 'scan'] as const
+export type StoredKind = (typeof STORED_KINDS)[number]
 
 /** A value beyond the limits of a row, and one that no list contains. */
 export const OTHER = 'other'
@@ -13,13 +16,14 @@ export const DIRECT = 'direct'
 export const UNKNOWN_COUNTRY = 'unknown'
 
 /** Values that a row of one link or account contains at most; further ones count as `other`. */
-export const VALUES_MAX: Record<VisitKind, { link: number; account: number }> = {
+export const VALUES_MAX: Record<StoredKind, { link: number; account: number }> = {
   referrer: { link: 100, account: 500 },
   country: { link: 250, account: 250 },
   device: { link: 20, account: 20 },
   browser: { link: 20, account: 20 },
   os: { link: 20, account: 20 },
   bot: { link: 100, account: 100 },
+  scan: { link: 50, account: 200 },
 }
 
 /**
@@ -58,16 +62,18 @@ export const NAMES = {
     [OTHER]: 'Other',
   },
   bot: { [OTHER]: 'Other bots', empty: 'No User-Agent', prefetch: 'Prefetch of a browser' },
-} as const satisfies Record<VisitKind, Record<string, string>>
+  scan: { [OTHER]: 'Other codes' },
+} as const satisfies Record<StoredKind, Record<string, string>>
 
 /** The values of each kind in the order of their stored numbers. */
-export const NUMBERED: Record<VisitKind, readonly string[]> = {
+export const NUMBERED: Record<StoredKind, readonly string[]> = {
   referrer: Object.keys(NAMES.referrer),
   country: [...Object.keys(NAMES.country), ...twoLetters()],
   device: Object.keys(NAMES.device),
   browser: Object.keys(NAMES.browser),
   os: Object.keys(NAMES.os),
   bot: Object.keys(NAMES.bot),
+  scan: Object.keys(NAMES.scan),
 }
 
 /** AA to ZZ: every code of ISO 3166-1 alpha-2 has its index. */
@@ -79,8 +85,8 @@ function twoLetters(): string[] {
 /** A value together with its kind, as a key of a Map: the kind's number and the value. */
 export type VisitKey = string
 
-export const visitKey = (kind: VisitKind, value: string): VisitKey =>
-  `${VISIT_KINDS.indexOf(kind)}${value}`
+export const visitKey = (kind: StoredKind, value: string): VisitKey =>
+  `${STORED_KINDS.indexOf(kind)}${value}`
 
-export const kindOf = (key: VisitKey): VisitKind => VISIT_KINDS[Number(key[0])] as VisitKind
+export const kindOf = (key: VisitKey): StoredKind => STORED_KINDS[Number(key[0])] as StoredKind
 export const visitValue = (key: VisitKey): string => key.slice(1)

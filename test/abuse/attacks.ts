@@ -4,6 +4,7 @@ import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
 import { passwords } from './passwords.ts'
+import { providerAnswers, providerSlots } from './provider-attacks.ts'
 import { rules } from './rules.ts'
 import {
   importQueues,
@@ -29,6 +30,8 @@ export const ATTACKS: readonly Attack[] = [
   crowds,
   signIns,
   signUps,
+  providerAnswers,
+  providerSlots,
   passwords,
   staticFiles,
   addresses,

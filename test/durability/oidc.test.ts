@@ -21,6 +21,12 @@ test('sign-in with a provider, its commands, and a restored backup', async () =>
     const visitor = new Visitor(service)
     expect((await signInWith(visitor, provider, ANN)).location).toBe('/app/links')
     expect((await command(['backup', backup], env)).code).toBe(0)
+    const names = [provider.url, 'https://id.example/realm'] as const
+    for (const [from, to] of [names, names.toReversed()]) {
+      const { out } = await command(['account', 'issuer', from ?? '', to ?? '', '--json'], env)
+      expect(JSON.parse(out)).toEqual({ from, to, renamed: 1 })
+    }
+    expect((await visitor.get('/app/links')).status).toBe(200)
     const words = ['account', 'disconnect', '--email', ANN.email, '--json']
     const { out } = await command(words, env)
     expect(JSON.parse(out)).toEqual({ email: ANN.email, disconnected: 1 })

@@ -169,9 +169,9 @@ test('accounts that are not owners can remove aliases, and add none', async () =
     status: 403,
     body: { error: 'Only owners of the service can add aliases' },
   })
-  app.administer(({ db }) => db.run('UPDATE people SET is_owner = 1'))
+  app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 1'))
   expect(await patch(app, ['spring-sale', 'b-b'])).toMatchObject({ status: 200 })
-  app.administer(({ db }) => db.run('UPDATE people SET is_owner = 0'))
+  app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 0'))
   expect((await patch(app, ['b-b'])).body.aliases).toEqual(['b-b'])
 })
 

@@ -222,8 +222,9 @@ test('no endpoint gives the passcode again or makes another', async () => {
   const again = { key: 'free', json: { url: 'https://example.com/' } }
   const reused = await app.call('POST', '/api/shorten', again)
   expect(reused.body).toMatchObject({ code, passcode: null, reused: true })
-  const json = { code, passcode, url: 'https://example.com/new' }
-  texts.push((await app.call('POST', '/api/update', { key: 'free', json })).text)
+  const json = { code, passcode }
+  const change = { key: 'free', json: { ...json, url: 'https://example.com/new' } }
+  texts.push((await app.call('POST', '/api/update', change)).text)
   texts.push((await app.call('POST', '/api/delete', { key: 'free', json })).text)
   for (const text of texts) expect(text).not.toContain(passcode)
   expect(app.log.join('\n')).not.toContain(passcode)

@@ -137,3 +137,64 @@ test('400: each field refuses what it may not contain with its own message, and 
   }
   expect((await app.call('GET', '/api/list', { key })).body).toEqual(before.body)
 })
+
+/** Names that other services have, and those that objects have anyway. */
+const UNKNOWN_FIELDS = [
+  'customSlug',
+  'alias',
+  'slug',
+  'titel',
+  'Title',
+  '',
+  'constructor',
+  '__proto__',
+  'sp ace\n"',
+  'x'.repeat(40_000),
+]
+
+// design: 4.16 an unknown field of an endpoint that creates or changes is 400
+test('400: a field that an endpoint does not know is named, after what else is wrong, and nothing changes', async () => {
+  await using app = await testApp()
+  const key = 'enterprise'
+  const link = await app.claim('KEPT26', OLD, key)
+  const before = await app.call('GET', '/api/links/KEPT26', { key })
+  const bodies = {
+    'POST /api/shorten': { good: { url: NEW }, bad: { url: 5 }, error: INVALID_URL },
+    'POST /api/reserve': { good: { code: 'OTHER26' }, bad: { code: 'x' }, error: INVALID_CODE },
+    'POST /api/update': { good: { ...link, url: NEW }, bad: link, error: missing('url') },
+    'POST /api/delete': { good: link, bad: { code: link.code }, error: missing('passcode') },
+    'POST /api/bulk-shorten': {
+      good: { urls: [NEW] },
+      bad: { urls: [] },
+      error: 'urls must contain between 1 and 5000 items',
+    },
+    'PATCH /api/links/KEPT26': {
+      good: { title: 'Poster' },
+      bad: { title: 5 },
+      error: 'Invalid title: must be one line of at most 200 characters',
+    },
+  }
+  for (const [endpoint, { good, bad, error }] of Object.entries(bodies)) {
+    const [method = '', path = ''] = endpoint.split(' ')
+    const fields = Object.keys(method === 'PATCH' ? {} : good)
+    const send = (body: object, name: string) => {
+      const raw = JSON.stringify(Object.fromEntries([[name, 1], ...Object.entries(body)]))
+      return app.call(method, path, { key, raw, headers: { 'content-type': 'application/json' } })
+    }
+    for (const name of UNKNOWN_FIELDS) {
+      const { status, body } = await send(good, name)
+      expect({ endpoint, name, status }).toEqual({ endpoint, name, status: 400 })
+      expect(body.error).toStartWith(`Unknown field: ${name.slice(0, 100)}. The fields are `)
+      for (const field of fields) expect(body.error).toContain(field)
+    }
+    // More names than one, and a name that has an escape.
+    const escaped = `{"\\u0073lug":1,"other":[{"urls":["x"]}],${JSON.stringify(good).slice(1)}`
+    const headers = { 'content-type': 'application/json' }
+    expect((await app.call(method, path, { key, raw: escaped, headers })).body.error).toStartWith(
+      'Unknown field: slug. ',
+    )
+    expect(await send(bad, 'slug')).toMatchObject({ status: 400, body: { error } })
+  }
+  expect((await app.call('GET', '/api/links/KEPT26', { key })).body).toEqual(before.body)
+  expect((await app.call('GET', '/api/list', { key })).body.total).toBe(1)
+})

@@ -121,6 +121,39 @@ test('the form of a destination has what is stored, so that saving it changes no
   expect(stored(app)).toEqual(before)
 })
 
+const QUERIES: readonly [string, Record<string, string | true>][] = [
+  ['v=2&w=3', { v: '2', w: '3' }],
+  ['?v=2&preview', { v: '2', preview: true }],
+  ['?v=a,b', { v: 'a,b' }],
+  ['v=a%20b', { v: 'a b' }],
+  ['v=100%25, w=a%26b', { v: '100%', w: 'a&b' }],
+  ['v=a+b&w=', { v: 'a b', w: '' }],
+  ['v=2 , ?w=3', { v: '2', w: '3' }],
+  ['q=x=y', { q: 'x=y' }],
+]
+
+test.each(QUERIES)(
+  'the query %s is read as that of an address, and shown as such',
+  async (text, query) => {
+    await using app = await testApp()
+    const ann = await annWithLink(app)
+    expect((await add(ann, { url: 'https://example.com/v', query: text })).status).toBe(303)
+    expect(stored(app)).toEqual([{ when: { query }, url: 'https://example.com/v' }])
+    const { text: page } = await ann.get(`${PAGE}?edit=0`)
+    const shown = /name="query"[^>]*? value="([^"]*)"/.exec(page.split('id="edit"')[1] ?? '')?.[1]
+    const again = { action: 'save', at: '0', url: 'https://example.com/v', query: shown ?? '' }
+    expect((await send(ann, again)).status).toBe(303)
+    expect(stored(app)).toEqual([{ when: { query }, url: 'https://example.com/v' }])
+  },
+)
+
+test('a query that names a parameter twice is refused at its field', async () => {
+  await using app = await testApp()
+  const ann = await annWithLink(app)
+  const { status, invalid } = await add(ann, { url: 'https://example.com/v', query: 'v=2&v=3' })
+  expect([status, invalid]).toEqual([422, ['query']])
+})
+
 const REFUSED: readonly [string, Fields, string[]][] = [
   ['no condition', {}, []],
   ['a zone alone', { zone: 'Europe/Berlin' }, []],

@@ -2,7 +2,8 @@ import { expect } from 'bun:test'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
-import { makeMember } from '../support/members.ts'
+import { PASSWORD, Visitor } from '../support/dashboard.ts'
+import { inviteTo, makeMember } from '../support/members.ts'
 
 /** The page of a link in a real browser. */
 
@@ -225,4 +226,34 @@ test('the keyboard reaches the menu and Save, in every theme and width nothing i
     }
   }
   expect([...faults, ...problems]).toEqual([])
+})
+
+test('tags can be typed in an account that has none', async () => {
+  await using app = await testApp()
+  await using opened = await open(app, {}, '/settings')
+  const { page, problems } = opened
+  await page.getByLabel('Tags').pressSequentially('menu, spring')
+  expect(await page.getByLabel('Tags').inputValue()).toBe('menu, spring')
+  expect(problems).toEqual([])
+})
+
+test('every key of the list works without links, and for a person who may only read', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  const reader = new Visitor(app)
+  await reader.post(await inviteTo(ann, 'viewer@example.com', 'viewer'), { password: PASSWORD })
+  for (const [visitor, hasLink] of [
+    [ann, false],
+    [reader, false],
+    [reader, true],
+  ] as const) {
+    if (hasLink) await ann.post('/app/links', { url: 'https://example.com/a', code: CODE })
+    await using opened = await openAs(browser(), { app, visitor })
+    const { page, problems } = opened
+    await page.goto(`${app.url}/app/links`)
+    for (const key of ['j', 'k', 'x', 'c', 'q', 'Escape', 'j', 'x', '?', 'Escape', 'n', 'Escape']) {
+      await page.keyboard.press(key)
+    }
+    expect({ hasLink, problems }).toEqual({ hasLink, problems: [] })
+  }
 })

@@ -1,11 +1,12 @@
 import { expect } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { eventually, testApp } from '../support/app.ts'
 import { browserTests, openAs } from '../support/browser.ts'
 import { decodeQr, pixelAt } from '../support/decode-qr.ts'
 import { pngLogo, RED_SVG } from '../support/logos.ts'
 import { makeMember } from '../support/members.ts'
 
-/** The upload of a logo in a real browser. */
+/** The upload of a logo, and changed options of codes, in a real browser. */
 
 const { test, browser } = browserTests()
 
@@ -78,4 +79,32 @@ test('without scripts a PNG can be uploaded, and only that is offered', async ()
   await page.getByRole('button', { name: 'Upload' }).click()
   await page.getByText('The logo is saved.').waitFor()
   expect(await it.middle()).toBe('#008844')
+})
+
+/** A click in a browser whose buttons get no focus by the pointer. */
+const clickWithoutFocus = (page: Page, name: string) =>
+  page.getByRole('button', { name, exact: true }).dispatchEvent('click')
+
+const pages = [
+  { path: '/app/links/SPRING26/qr', button: 'Download SVG', field: 'Margin (modules)' },
+  { path: '/app/print', button: 'Download PDF', field: 'Columns' },
+  { path: '/app/print', button: 'Download ZIP', field: 'Rows' },
+]
+
+test.each(pages)('a change of $path after $button shows the preview again', async (row) => {
+  await using it = await openSettings()
+  const { page, problems } = it
+  const origin = new URL(page.url()).origin
+  await page.goto(origin + row.path)
+  const download = page.waitForEvent('download')
+  await clickWithoutFocus(page, row.button)
+  await download
+  const paths: string[] = []
+  page.on('request', (request) => paths.push(new URL(request.url()).pathname))
+  const changed = page.waitForResponse((response) => response.url().includes('=2'))
+  await page.getByLabel(row.field).fill('2')
+  expect(new URL((await changed).url()).pathname).toBe(row.path)
+  await page.locator('#qr-preview img, #sheets img').first().waitFor()
+  expect(paths.filter((path) => /labels\.pdf|codes\.zip|qr\.(png|pdf)/.test(path))).toEqual([])
+  expect(problems).toEqual([])
 })

@@ -107,8 +107,9 @@ test('a deleted code is free for anyone, and nothing of its past opens it', asyn
     { key: 'pro', passcode: past.passcode },
   ]
   for (const { key, ...secret } of refused) {
-    const json = { code: 'SPRING26', ...secret, url: 'https://example.com/thief' }
     for (const path of ['/api/update', '/api/delete']) {
+      const url = path === '/api/update' ? 'https://example.com/thief' : undefined
+      const json = { code: 'SPRING26', ...secret, url }
       const { status, body } = await app.call('POST', path, { key, json })
       expect({ key, path, status, body }).toEqual({
         key,
@@ -133,10 +134,11 @@ test('a code deleted and claimed over and over is always its last owner’s', as
   for (let round = 0; round < 20; round++) {
     const key = `enterprise-${round % 3}`
     const { passcode } = await app.reserve('RELAY1', key)
-    const json = { code: 'RELAY1', passcode, url: `https://example.com/${round}` }
-    await app.call('POST', '/api/update', { key, json })
+    const json = { code: 'RELAY1', passcode }
+    const url = `https://example.com/${round}`
+    await app.call('POST', '/api/update', { key, json: { ...json, url } })
     const followed = await app.call('GET', '/RELAY1')
-    expect(followed.headers.get('location')).toBe(`https://example.com/${round}`)
+    expect(followed.headers.get('location')).toBe(url)
     expect((await app.call('GET', '/api/lookup/RELAY1')).body.hit_count).toBe(1)
     expect((await remove(app, json, key)).status).toBe(200)
     expect((await app.call('GET', '/RELAY1')).status).toBe(404)

@@ -50,6 +50,10 @@ test('an endpoint of the page opens to its parameters, its body and its answers'
   await page.getByText('/api/qr/{code}', { exact: true }).first().click()
   await shows(page, 'size')
   expect(await violations(page)).toEqual([])
+  const landmarks = await page.evaluate<string[]>(`axe.run({ runOnly: [
+    'landmark-main-is-top-level', 'landmark-one-main', 'landmark-no-duplicate-main', 'region',
+  ] }).then(({ violations }) => violations.map(({ id }) => id))`)
+  expect(landmarks).toEqual([])
   expect({ strays, problems }).toEqual({ strays: [], problems: [] })
   await page.close()
 })

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { removeDomain, setDomain } from '../../src/addresses/operations.ts'
-import type { TestApp } from '../support/app.ts'
+import { addDomain, removeDomain, setDomain } from '../../src/addresses/operations.ts'
+import { type TestApp, testApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
+import { decodeQr } from '../support/decode-qr.ts'
 import {
   add,
   appWithDomains,
@@ -20,6 +21,8 @@ import {
 } from '../support/domains.ts'
 
 /** Requests and settings by which a link could answer on a domain that is not its own. */
+
+const NAVIGATION = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 
 /** The status and the `Location` of the response to a head that fetch would not send. */
 async function ask(app: TestApp, head: string): Promise<[number, string | undefined]> {
@@ -209,5 +212,100 @@ test('pages for visitors of a domain use no file of the primary domain, which it
     expect([path, there.text.match(files), there.text.includes('Acme')]).toEqual([path, null, true])
     const primary = await get(app, PRIMARY, path, { headers })
     expect([path, primary.text.match(files)?.length]).toEqual([path, 2])
+  }
+})
+
+test('a name that is no domain answers the short links of the primary one, and nothing else', async () => {
+  const env = { CDN_URL: 'https://img.example', ROOT_URL: 'https://example.com/root' }
+  await using app = await appWithDomains({ ...env, OPERATOR_NAME: 'Acme' })
+  await patch(app, M, { aliases: ['menu', 'sale/2026'] })
+  const pages = [
+    ['GET', '/'],
+    ['GET', '/app'],
+    ['GET', '/app/sign-in'],
+    ['POST', '/app/sign-in'],
+    ['GET', '/app/assets/x.css'],
+    ['GET', '/api/status'],
+    ['POST', '/api/shorten'],
+    ['OPTIONS', '/api/list'],
+    ['GET', '/docs'],
+    ['GET', '/docs/json'],
+    ['GET', `/qr/${M}`],
+    ['GET', `/cdn/qr/${M}.png`],
+    ['GET', '/-/metrics'],
+    ['GET', '/-/domains/ask?domain=go.example'],
+    ['GET', '/robots.txt'],
+    ['GET', '/.well-known/x'],
+    ['PUT', `/${M}`],
+    ['POST', `/${M}`],
+  ] as const
+  for (const host of ['evil.example', 'EVIL.example.:443', 'app.localhost', 'x.hop.test', 'a..b']) {
+    for (const [method, path] of pages) {
+      const { status, headers, text } = await app.call(method, path, {
+        key: 'enterprise',
+        headers: { host },
+      })
+      expect([host, method, path, status]).toEqual([host, method, path, 421])
+      expect([headers.get('set-cookie'), headers.get('location')]).toEqual([null, null])
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(text).not.toContain('hop.test')
+    }
+    for (const path of [`/${M}`, '/bbbbbb', '/menu', '/sale/2026', `/${M}?x=1`]) {
+      expect([host, path, ...(await outcome(app, host, path))]).toEqual([host, path, 302, M_URL])
+    }
+    expect((await get(app, host, '/NOSUCH26')).body.error).toBe('Code not found: NOSUCH26')
+    for (const path of ['/-/live', '/-/ready']) {
+      expect([host, path, (await get(app, host, path)).status]).toEqual([host, path, 200])
+    }
+  }
+  expect((await get(app, 'img.example', `/cdn/qr/${M}.png`)).status).toBe(200)
+  expect((await get(app, 'img.example', '/app/sign-in')).status).toBe(421)
+  for (const host of [PRIMARY, 'HOP.test.:8080', '192.0.2.1', '127.1', '[::1]:8080', 'localhost']) {
+    expect([host, (await get(app, host, '/app/sign-in')).status]).toEqual([host, 200])
+  }
+  for (const host of ['hopcode:3000', '', ':80']) {
+    const head = ['GET /api/status HTTP/1.1', `Host: ${host}`, 'Connection: close', '', '']
+    using client = await Conversation.open(app.url)
+    client.send(head.join('\r\n'))
+    expect([host, (await client.answers(1))[0]?.status]).toEqual([host, 200])
+  }
+})
+
+test('the pages for visitors of such a name use no file, which it does not have', async () => {
+  const logo = join(import.meta.dir, '../../docs/quick-start.png')
+  await using app = await appWithDomains({ OPERATOR_NAME: 'Acme', OPERATOR_LOGO: logo })
+  const { text } = await get(app, 'evil.example', '/NOSUCH26', { headers: NAVIGATION })
+  expect([text.includes('Acme'), text.includes('src=')]).toEqual([true, false])
+})
+
+test('before the first domain, every host is answered with all of the service', async () => {
+  await using app = await testApp()
+  for (const host of ['evil.example', PRIMARY, 'a, b']) {
+    expect([host, (await get(app, host, '/app/sign-in')).status]).toEqual([host, 200])
+  }
+  await add(app, { host: GO })
+  expect((await get(app, 'evil.example', '/app/sign-in')).status).toBe(421)
+})
+
+test('short URLs of a domain have the port of BASE_URL', async () => {
+  const env = { BASE_URL: 'http://hop.test:3000', IMPORT_ALIASES: 'all' }
+  await using app = await testApp({ env })
+  // Its own port is no part of a domain.
+  const deps = { ...app.administration, baseUrl: env.BASE_URL }
+  expect((await addDomain(deps, { host: `${GO}:8443`, for: 'all' })).host).toBe(GO)
+  await app.claim(L, L_URL)
+  const short = `http://${GO}:3000/${L}`
+  const { body } = await patch(app, L, { domain: GO })
+  expect(body).toMatchObject({ domain: GO, short_url: short, display_url: short })
+  const { bytes } = await app.call('GET', `/cdn/qr/${L}.png`)
+  expect((await decodeQr(bytes)).text).toBe(short)
+  const aliased = await patch(app, L, { domain_aliases: { [GO]: ['menu'] } })
+  expect(aliased.body.display_url).toBe(`http://${GO}:3000/menu`)
+  const { text } = await app.call('GET', '/api/export', { key: 'free' })
+  expect(text).toContain(`"domain":"${GO}"`)
+  for (const host of [GO, `${GO}:3000`]) {
+    expect(await outcome(app, host, `/${L}`)).toEqual([302, L_URL])
+    const found = await app.call('GET', `/api/list?search=${host}/${L}/?x`, { key: 'free' })
+    expect([host, found.body.total]).toEqual([host, 1])
   }
 })

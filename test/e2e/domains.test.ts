@@ -16,6 +16,7 @@ import {
   patch,
   refusalOf,
 } from '../support/domains.ts'
+import { cookieOf, send, WORD } from '../support/link-passwords.ts'
 import { problemsOf } from '../support/problems.ts'
 
 /** Several domains: which links each answers. */
@@ -81,6 +82,73 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
     expect(await outcome(app, GO, '/menu')).toEqual(notFound('MENU'))
   })
 
+  test('one slash at the end of a path counts for nothing, and two are another path', async () => {
+    await using app = await appWithDomains(env)
+    await patch(app, L, {
+      aliases: ['sale/2026', 'a/b/c'],
+      domain_aliases: { [GO]: ['menu', 'grüße/karte'], [OLD]: ['old/menu'] },
+    })
+    const paths: [host: string, paths: string[]][] = [
+      [PRIMARY, [`/${L}`, '/aaaaaa', '/sale/2026', '/sale%2F2026', '/a/b/c', `/${L}.`]],
+      [GO, [`/${L}`, '/aaaaaa', '/menu', '/gr%C3%BC%C3%9Fe/karte', '/menu).', '/%6denu']],
+      [OLD, [`/${L}`, '/old/menu', '/sale/2026', '/a/b/c']],
+      ['other.example', [`/${L}`, '/sale/2026']],
+    ]
+    for (const [host, known] of paths) {
+      for (const path of known) {
+        for (const end of ['', '/', '/?x=1', '/?', '%2F', '/).']) {
+          if (end === '/).' && path.endsWith('.')) continue
+          const found = await outcome(app, host, path + end)
+          expect([host, path + end, ...found]).toEqual([host, path + end, 302, L_URL])
+        }
+        for (const end of ['//', '//?x=1', '/%2F', '/x']) {
+          expect([host, path + end, (await outcome(app, host, path + end))[0]]).toEqual([
+            host,
+            path + end,
+            404,
+          ])
+        }
+      }
+    }
+    expect(await outcome(app, GO, `/${M}/`)).toEqual(notFound(M))
+    expect(await outcome(app, GO, '/sale/2026/')).toEqual(notFound('SALE/2026'))
+    const unknown = await get(app, GO, '/unknown1/', { from: '192.0.2.78' })
+    expect(unknown.headers.get('x-ratelimit-remaining')).toBe('299')
+    expect((await app.call('HEAD', '/menu/', { headers: { host: GO } })).status).toBe(302)
+  })
+
+  test('a form is sent to the path with a slash on each domain, and its cookie unlocks all', async () => {
+    await using app = await appWithDomains({ ...env, ANONYMOUS_READS_PER_MINUTE: '0' })
+    await patch(app, L, {
+      password: WORD,
+      aliases: ['sale/2026'],
+      domain_aliases: { [GO]: ['menu', 'summer/menu'] },
+    })
+    const places: [host: string, path: string][] = [
+      [PRIMARY, `/${L}/`],
+      [PRIMARY, '/aaaaaa/'],
+      [PRIMARY, '/sale/2026/'],
+      [GO, `/${L}/`],
+      [GO, '/menu/'],
+      [GO, '/summer/menu/'],
+      [OLD, '/sale/2026/'],
+      ['other.example', `/${L}/`],
+    ]
+    for (const [host, path] of places) {
+      const asked = await get(app, host, path, { headers: NAVIGATION })
+      expect([host, path, asked.status]).toEqual([host, path, 200])
+      const sent = await send(app, WORD, path, { headers: { host } })
+      expect([host, path, sent.status, sent.headers.get('location')]).toEqual([
+        host,
+        path,
+        303,
+        L_URL,
+      ])
+      const again = await get(app, host, path, { headers: cookieOf(sent) })
+      expect([host, path, again.status]).toEqual([host, path, 302])
+    }
+  })
+
   test('an alias on a domain closes the code of its form everywhere', async () => {
     await using app = await appWithDomains(env)
     await patch(app, L, { domain_aliases: { [GO]: ['menu01'] } })
@@ -115,7 +183,7 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
     expect(await outcome(app, GO, `/${L}`)).toEqual(notFound(L))
   })
 
-  test('a domain that is removed is answered as the primary one', async () => {
+  test('a domain that is removed answers the short links of the primary one, and nothing else', async () => {
     await using app = await appWithDomains(env)
     await patch(app, L, { domain_aliases: { [GO]: ['menu', 'card'] } })
     await app.claim('CCCCCC', 'https://example.com/c')
@@ -137,7 +205,13 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
     expect(body).toMatchObject({ domain: null, domain_aliases: {}, aliases: ['card', 'menu'] })
     const { bytes } = await app.call('GET', `/cdn/qr/${L}.png`)
     expect((await decodeQr(bytes)).text).toBe(`http://${PRIMARY}/${L}`)
-    expect((await app.call('GET', '/app', { headers: { host: GO } })).status).not.toBe(404)
+    await removeDomain(app.administration, { host: OLD, movesLinks: false })
+    for (const path of ['/app/sign-in', '/api/status', '/docs', '/']) {
+      const { status, headers } = await get(app, GO, path)
+      expect([path, status, headers.get('set-cookie')]).toEqual([path, 421, null])
+    }
+    expect(await outcome(app, GO, '/menu/')).toEqual([302, L_URL])
+    expect((await get(app, PRIMARY, '/app/sign-in')).status).toBe(200)
   })
 
   test('a domain begins to answer all codes, and stops', async () => {
@@ -209,6 +283,9 @@ test('the root and unknown paths of a domain have destinations of its own', asyn
     expect([path, json.status]).toEqual([path, 404])
     expect(json.body.error).toStartWith('Code not found: ')
   }
+  await patch(app, L, { paused: true })
+  const paused = await get(app, GO, `/${L}`, { headers: NAVIGATION })
+  expect([paused.status, paused.headers.get('location')]).toEqual([404, null])
   await setDomain(app.administration, { host: GO, rootUrl: null, notFoundUrl: null })
   expect((await get(app, GO, '/')).status).toBe(404)
 })

@@ -223,11 +223,17 @@ async function failEverywhere(judge: Judge): Promise<void> {
   )
   using _broken = breakDatabase(app.dataDir)
   for (const endpoint of ALL.filter((one) => !WITHOUT_500.includes(nameOf(one)))) {
-    const json =
-      hasBody(endpoint) && endpoint.method !== 'PATCH'
-        ? { code, passcode, url: NEW, urls: [NEW] }
-        : {}
-    await judge.expect(endpoint, [500, 'Internal server error', { code, json }], { key: 'free' })
+    const json = {
+      'POST /api/shorten': { url: NEW },
+      'POST /api/reserve': { code },
+      'POST /api/update': { code, passcode, url: NEW },
+      'POST /api/delete': { code, passcode },
+      'POST /api/bulk-shorten': { urls: [NEW] },
+      'POST /api/import': { url: NEW },
+    }[nameOf(endpoint)]
+    await judge.expect(endpoint, [500, 'Internal server error', { code, json: json ?? {} }], {
+      key: 'free',
+    })
   }
 }
 

@@ -189,12 +189,16 @@ async function remember(on: Fuzzed, name: string, sent: Sent, answer: Answer): P
   }
   if (name !== 'POST /api/delete' || answer.status !== 200) return
   on.held = on.held.filter((one) => one.code !== code)
-  const body = { ...(sent.body as object), url: 'https://example.com/' }
+  const url = 'https://example.com/'
   for (const [other, operation] of on.api.operations) {
     if (!other.includes('{code}') && !/update|delete/.test(other)) continue
     const again = {
       ...plain(other, operation, sent.body as Held),
-      ...(bodySchema(operation) && { body: other.startsWith('PATCH') ? {} : body }),
+      ...(bodySchema(operation) && {
+        body: other.startsWith('PATCH')
+          ? {}
+          : { ...(sent.body as object), ...(other.endsWith('update') && { url }) },
+      }),
     }
     const { status } = await send(on, other, again)
     expect({ other, status }).toEqual({ other, status: other.startsWith('POST') ? 403 : 404 })

@@ -1,45 +1,22 @@
 import { expect, test } from 'bun:test'
-import { type Body, eventually, type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
-import type { Seen, Visitor } from '../support/dashboard.ts'
+import type { Visitor } from '../support/dashboard.ts'
+import {
+  codesOf,
+  ENTERPRISE,
+  idOf,
+  MOVE,
+  moveCodes,
+  open,
+  PRO,
+  patch,
+  proAndEnterprise,
+} from '../support/hand-over.ts'
 import { addKey, disable, inviteTo, makeMember } from '../support/members.ts'
 import { problemsOf } from '../support/problems.ts'
 
 /** Links go from the account of Pro to that of Enterprise, by Pro, who is an admin of both. */
-
-const PRO = 'pro@example.com'
-const ENTERPRISE = 'enterprise@example.com'
-const MOVE = '/app/links/move'
-
-const idOf = (app: TestApp, email: string): number =>
-  app.administer(({ accounts }) => accounts.findByEmail(email)?.id ?? 0)
-
-const open = (visitor: Visitor, id: number): Promise<Seen> =>
-  visitor.post('/app/account/open', { account: String(id) }, { from: '/app/links' })
-
-/** `role`: of Pro in the account of Enterprise. */
-async function proAndEnterprise(app: TestApp, role = 'admin') {
-  const pro = await makeMember(app, PRO)
-  const enterprise = await makeMember(app, ENTERPRISE)
-  const joined = await pro.post(await inviteTo(enterprise, PRO, role), {})
-  expect(joined.location).toBe('/app/links')
-  const ids = { from: idOf(app, PRO), to: idOf(app, ENTERPRISE) }
-  await open(pro, ids.from)
-  return { pro, enterprise, ...ids }
-}
-
-const moveCodes = (by: Visitor, codes: readonly string[], to: number): Promise<Seen> => {
-  const from = `${MOVE}?codes=${codes.join(',')}`
-  return by.post(MOVE, { account: String(to), at: `codes=${codes.join(',')}` }, { from })
-}
-
-const codesOf = async (app: TestApp, key: string, query = ''): Promise<unknown[]> => {
-  const { body } = await app.call('GET', `/api/list?${query}`, { key })
-  return (body.items as Body[]).map(({ code }) => code)
-}
-
-const patch = (app: TestApp, code: string, json: object, key = 'pro') =>
-  app.call('PATCH', `/api/links/${code}`, { key, json })
 
 const follow = async (app: TestApp, path: string) =>
   (await app.call('GET', path)).headers.get('location')
@@ -210,9 +187,10 @@ test('the role is compared again where the links are moved', async () => {
   )
   const by = idOf(app, PRO)
   const quota = { linksMax: 0, urlBytesMax: 0 }
+  const ownersOnly = { aliases: true, destinations: true }
   const { links, members } = app.administration.data
   const move = (who: number, target = to) =>
-    links.handOver({ ids: [id], from, to: target, by: who, quota })
+    links.handOver({ ids: [id], from, to: target, by: who, quota, ownersOnly })
   expect(await move(idOf(app, ENTERPRISE))).toBe('not_allowed')
   expect(await move(0)).toBe('not_allowed')
   expect(await move(by, from)).toBe('not_allowed')
@@ -236,7 +214,15 @@ test('links of an account whose links the owner has disabled cannot be moved awa
   const by = idOf(app, PRO)
   app.administer(({ accounts }) => accounts.change(from, { linksDisabledAt: app.now() }))
   const quota = { linksMax: 0, urlBytesMax: 0 }
-  const moved = await app.administration.data.links.handOver({ ids: [1], from, to, by, quota })
+  const ownersOnly = { aliases: true, destinations: true }
+  const moved = await app.administration.data.links.handOver({
+    ids: [1],
+    from,
+    to,
+    by,
+    quota,
+    ownersOnly,
+  })
   expect(moved).toBe('not_allowed')
   app.administer(({ accounts }) => accounts.change(from, { linksDisabledAt: null }))
   expect(await codesOf(app, 'pro')).toEqual([code])

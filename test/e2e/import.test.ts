@@ -237,6 +237,32 @@ test('hostile lines are refused one by one', async () => {
   expect(body.created_at).toBe('2026-03-01T12:00:00.000Z')
 })
 
+// design: 4.16 an unknown field of an endpoint that creates or changes is 400
+test('a field that lines do not have is named in the result of its line, and an unknown parameter refuses all', async () => {
+  await using app = await testApp()
+  const lines = [
+    { url: 'https://example.com/1', customSlug: 'promo' },
+    { url: 'https://example.com/2' },
+    { url: 'ftp://example.com/3', slug: 'x' },
+  ]
+  for (const name of ['dryRun', 'dry-run', 'planned_links']) {
+    const { status, body } = await send(app, lines, `?${name}=true`)
+    expect({ name, status }).toEqual({ name, status: 400 })
+    expect(body.error).toStartWith(`Unknown field: ${name}. `)
+  }
+  expect((await app.call('GET', '/api/list', { key: 'free' })).body.total).toBe(0)
+  const { body } = await send(app, lines)
+  expect(body.results).toMatchObject([
+    {
+      outcome: 'bad_row',
+      code: null,
+      message: expect.stringMatching(/^Unknown field: customSlug\. /),
+    },
+    { outcome: 'created' },
+    { outcome: 'invalid_url' },
+  ])
+})
+
 /** An import whose calls of the writer are counted: the characters of the rows of each. */
 function countedImport(app: TestApp) {
   app.key('pro')

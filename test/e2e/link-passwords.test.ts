@@ -102,6 +102,27 @@ test('Basic authentication with any user name is a redirect', async () => {
   expect((await app.call('GET', `/${LOCKED}`, { headers: malformed })).status).toBe(401)
 })
 
+test('the credentials that a browser sends for a proxy are no attempt: it gets the form', async () => {
+  await using app = await testApp()
+  await withPassword(app)
+  for (const signs of [
+    BROWSER,
+    { accept: 'text/html', 'sec-fetch-mode': 'navigate' },
+    { accept: 'text/html', 'sec-fetch-site': 'none' },
+  ]) {
+    for (let time = 0; time < 4; time++) {
+      const headers = { ...signs, ...basic('of the proxy', 'operator') }
+      expect((await app.call('GET', `/${LOCKED}`, { headers })).status).toBe(200)
+    }
+  }
+  const proxied = { ...BROWSER, ...basic('of the proxy', 'operator') }
+  expect((await send(app, WORD, undefined, { headers: proxied })).status).toBe(303)
+  // The fetch of Node.js.
+  const program = { 'sec-fetch-mode': 'cors', ...basic(WORD) }
+  expect((await app.call('GET', `/${LOCKED}`, { headers: program })).status).toBe(302)
+  expect((await app.call('GET', `/${LOCKED}`, { headers: basic('wrong') })).status).toBe(403)
+})
+
 test('only its account sees the destination, and nobody the password', async () => {
   await using app = await testApp()
   await withPassword(app)
@@ -246,6 +267,19 @@ test('composed and decomposed letters are the same password', async () => {
   }
 })
 
+test('a password of Basic authentication may be in UTF-8 or in Latin-1', async () => {
+  await using app = await testApp()
+  await app.claim(LOCKED, SECRET_URL)
+  for (const word of ['Öffne dich', 'Straße', '\u00ff\u00fe\u00fd!!!']) {
+    await setPassword(app, word)
+    const latin1 = Buffer.from(`ü:${word}`, 'latin1').toString('base64')
+    for (const headers of [basic(word), { authorization: `Basic ${latin1}` }]) {
+      const got = await app.call('GET', `/${LOCKED}`, { headers })
+      expect([word, got.status, got.headers.get('location')]).toEqual([word, 302, SECRET_URL])
+    }
+  }
+})
+
 test.each([
   ['12345', 400],
   ['123456', 200],
@@ -261,11 +295,10 @@ test.each([
   await using app = await testApp()
   await app.claim(LOCKED, SECRET_URL)
   const error = 'Invalid password: must have 6 to 128 characters'
-  for (const [path, code] of [
-    ['/api/shorten', 201],
-    ['/api/reserve', 201],
+  for (const [path, code, json] of [
+    ['/api/shorten', 201, { url: 'https://d.example/new', code: 'SHORTEN', password }],
+    ['/api/reserve', 201, { code: 'RESERVE', password }],
   ] as const) {
-    const json = { url: 'https://d.example/new', code: path.slice(5).toUpperCase(), password }
     const made = await app.call('POST', path, { key: 'free', json })
     expect(made.status).toBe(status === 400 ? 400 : code)
     if (status === 400) expect(made.body.error).toBe(error)

@@ -20,6 +20,12 @@ test('a pasted short URL finds its link, in lists of the API and of the dashboar
     '(http://hop.test/menu).',
     'http://hop.test/gr%C3%BC%C3%9Fe?a=1',
     'hop.test/grüße',
+    'http://hop.test/menu/?utm_source=x',
+    'hop.test/SPRING26/?a',
+    '/SPRING26',
+    '/spring26/',
+    '/grüße',
+    '/gr%C3%BC%C3%9Fe/',
   ]) {
     const query = encodeURIComponent(text)
     const { body } = await app.call('GET', `/api/list?search=${query}`, { key: 'free' })
@@ -30,7 +36,40 @@ test('a pasted short URL finds its link, in lists of the API and of the dashboar
     const page = await free.get(`/app/links?q=${query}`)
     expect(page.text).toContain('value="SPRING26"')
     expect(page.text).not.toContain('value="OTHER026"')
+    // The export has what the list shows.
+    const csv = await free.get(`/app/links/export.csv?q=${query}`)
+    expect([text, csv.text.match(/^[A-Z0-9]{8}(?=,)/gm)]).toEqual([text, ['SPRING26']])
   }
+})
+
+test('a search for a path finds its alias, its code, and what contains it as before', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26', 'https://example.com/landing')
+  await app.claim('OTHER026', 'https://example.com/menu/SPRING26')
+  await app.claim('THIRD026', 'https://example.com/')
+  await app.call('PATCH', '/api/links/SPRING26', {
+    key: 'free',
+    json: { aliases: ['menu', 'a b', 'm'] },
+  })
+  const codesOf = async (path: string) => {
+    const { body } = await app.call('GET', path, { key: 'free' })
+    return (body.items as { code: string }[]).map(({ code }) => code)
+  }
+  for (const text of ['/menu', '/SPRING26', '/MENU']) {
+    const both = text === '/MENU' ? ['OTHER026'] : ['OTHER026', 'SPRING26']
+    expect([text, await codesOf(`/api/list?search=${text}`)]).toEqual([text, both])
+    expect(await codesOf(`/api/links?search=${text}`)).toEqual(['OTHER026', 'SPRING26'])
+    const page = await free.get(`/app/links?q=${encodeURIComponent(text)}`)
+    for (const code of ['OTHER026', 'SPRING26']) expect(page.text).toContain(`value="${code}"`)
+    expect(page.text).not.toContain('value="THIRD026"')
+  }
+  for (const path of ['/api/list', '/api/links']) {
+    expect([path, await codesOf(`${path}?search=/a%20b/`)]).toEqual([path, ['SPRING26']])
+  }
+  // In a URL.
+  expect(await codesOf('/api/list?search=/land')).toEqual(['SPRING26'])
+  expect(await codesOf('/api/list?search=/nothing')).toEqual([])
 })
 
 test('the dashboard finds several words in any field, and folds accents', async () => {

@@ -337,20 +337,6 @@ test('keys name the person who created them, and stay when the person is removed
   expect((await app.call('POST', '/api/shorten', { key, json })).status).toBe(201)
 })
 
-test('an account has at most 100 members and invitations', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, ANN)
-  app.administer(({ accounts }) => {
-    const to = { accountId: idOf(app, ANN), role: 'admin', passwordHash: null } as const
-    for (let n = 0; n < 98; n++) {
-      accounts.createMember({ ...to, email: `${n}@example.com`, createdAt: app.now() })
-    }
-  })
-  expect(await invite(ann, BOB)).toStartWith('/app/join/')
-  const refused = await ann.post(`${MEMBERS}/invite`, { email: 'x@example.com' }, { from: MEMBERS })
-  expect([refused.status, refused.invalid]).toEqual([422, ['email']])
-})
-
 test('an address that is none, or that of a member, is refused at the field', async () => {
   await using app = await testApp()
   const { ann } = await annAndBob(app)

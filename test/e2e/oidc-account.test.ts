@@ -7,6 +7,7 @@ import { makeMember, resetPasswordByCommand } from '../support/members.ts'
 import {
   ANN,
   consent,
+  lastReason,
   makeUser,
   pathOf,
   START,
@@ -16,6 +17,7 @@ import {
 } from '../support/oidc.ts'
 import type { Provider } from '../support/oidc-provider.ts'
 import { problemsOf } from '../support/problems.ts'
+import { codeOf, enableTwoFactor } from '../support/totp.ts'
 
 /** What people do with the identities that they have connected. */
 
@@ -131,8 +133,17 @@ test('without a password, the provider confirms who somebody is', async () => {
     ann.get(await consent(ann, provider, claims, query))
   const now = Math.floor(app.now() / 1000)
   // The provider has not asked again, or does not say so, or it was somebody else.
-  for (const claims of [{ ...ANN, auth_time: now - 3600 }, ANN, { ...BOB, auth_time: now }]) {
-    expect((await proveWith(claims)).status).toBe(403)
+  for (const [claims, reason, text] of [
+    [{ ...ANN, auth_time: now - 3600 }, 'oidc.not_proved', 'did not ask you to sign in again'],
+    [{ ...ANN, auth_time: 0 }, 'oidc.not_proved', 'did not ask you to sign in again'],
+    [{ ...BOB, auth_time: now }, 'oidc.not_proved', 'as another user'],
+    [BOB, 'oidc.not_proved', 'as another user'],
+    [ANN, 'oidc.no_auth_time', 'Sign out here, sign in again with Example SSO'],
+    [{ ...ANN, auth_time: now * 1000 }, 'oidc.no_auth_time', 'within ten minutes'],
+  ] as const) {
+    const seen = await proveWith(claims)
+    expect([seen.status, lastReason(app.log)]).toEqual([403, reason])
+    expect(seen.text).toContain(text)
   }
   expect((await post(ann, CONNECT)).status).toBe(403)
   expect((await proveWith({ ...ANN, auth_time: now })).location).toBe('/app/account/delete')
@@ -140,6 +151,66 @@ test('without a password, the provider confirms who somebody is', async () => {
   const deleted = await ann.post('/app/account/delete', {})
   expect(deleted.location).toBe('/app/sign-in?done=deleted')
   expect(problemsOf(app)).toEqual([])
+})
+
+test.each([
+  ['two hours ago', -7200, 403],
+  ['eleven minutes ago', -660, 403],
+  ['in 1970', Number.NEGATIVE_INFINITY, 403],
+  ['nine minutes ago', -540, 200],
+  ['now', 0, 200],
+  ['by a clock that is half a minute ahead', 30, 200],
+  // As without `auth_time`, which a new sign-in gives for ten minutes.
+  ['at a time to come', 1e12, 200],
+  ['never', undefined, 200],
+])('a session of a user who has signed in at the provider %s', async (_, offset, status) => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  await makeUser(app, provider)
+  const seconds = app.now() / 1000 + (offset ?? 0)
+  const auth_time = Math.max(0, seconds)
+  const claims = { ...ANN, ...(offset !== undefined && { auth_time }) }
+  const ann = new Visitor(app)
+  await signInWith(ann, provider, claims)
+  const set = () => post(ann, `${ACCOUNT}/password`, { password: 'seven green otters' })
+  expect((await post(ann, CONNECT)).status).toBe(status)
+  if (status === 403) expect((await set()).location).toBeNull()
+  // It is proved for ten minutes at most, whatever the provider says.
+  app.advance(10 * 60_000)
+  expect((await post(ann, CONNECT)).status).toBe(403)
+  expect((await set()).location).toBeNull()
+})
+
+test('an old sign-in at the provider proves nothing with a password or a code beside it', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  const { key } = await enableTwoFactor(app, ann)
+  app.advance(60_000)
+  const visitor = new Visitor(app)
+  const signIn = async (claims: JWTPayload) => {
+    await signInWith(visitor, provider, claims)
+    app.advance(60_000)
+    const { location } = await visitor.post('/app/sign-in/code', { code: codeOf(key, app.now()) })
+    expect(location).toBe('/app/links')
+    return (await post(visitor, CONNECT)).status
+  }
+  const old = { ...ANN, auth_time: app.now() / 1000 - 7200 }
+  expect(await signIn(old)).toBe(403)
+  expect(await signIn(ANN)).toBe(200)
+  await post(visitor, `${ACCOUNT}/password`, { password: 'seven green otters' })
+  expect(await signIn(old)).toBe(403)
+})
+
+test('a new sign-in is the way out where the provider does not say when it was', async () => {
+  await using it = await withProvider(OPEN)
+  const { app, provider } = it
+  const ann = await makeUser(app, provider)
+  app.advance(11 * 60_000)
+  expect((await post(ann, CONNECT)).status).toBe(403)
+  await ann.post('/app/sign-out', {}, { from: ACCOUNT })
+  await signInWith(ann, provider, ANN)
+  expect(linkIn(await post(ann, CONNECT))).toStartWith(provider.url)
 })
 
 test('a first password, after which the session of the provider goes on', async () => {

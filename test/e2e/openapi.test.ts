@@ -207,6 +207,64 @@ test('every value of the description has a type that clients of each language ca
   expect(pathsOf(parts, (part) => Boolean(part.anyOf ?? part.oneOf))).toEqual([])
 })
 
+test('the description of a tag fits exactly the texts that a search for a tag accepts', async () => {
+  await using app = await testApp()
+  const { operations } = await describeApi(app)
+  const parameters = operations.get('GET /api/links')?.parameters ?? []
+  const { schema } = parameters.find(({ name }) => name === 'tag') ?? {}
+  const { minLength = 0, maxLength = 0, pattern = '' } = schema as Record<string, never>
+  const fits = (text: string) =>
+    [...text].length >= minLength &&
+    [...text].length <= maxLength &&
+    new RegExp(pattern, 'u').test(text)
+  const refused = [
+    '',
+    ' ',
+    '\t',
+    '\n',
+    '\u00a0',
+    '\u3000\ufeff',
+    ',',
+    'a,b',
+    'a,',
+    '\0',
+    'a\u001fb',
+  ]
+  const others = ['a\u0085b', '\u007f', 'x'.repeat(41), '🎄'.repeat(41)]
+  const accepted = [
+    'a',
+    ' a ',
+    'a\tb',
+    'a\r\nb',
+    'ö',
+    'Spring 26',
+    '\u00a0a',
+    'a\u200b',
+    '🎄'.repeat(40),
+  ]
+  for (const tag of [...refused, ...others, ...accepted]) {
+    const { status } = await app.call('GET', `/api/links?${new URLSearchParams({ tag })}`, {
+      key: 'enterprise',
+    })
+    const expected = accepted.includes(tag) ? 200 : 400
+    expect({ tag, status, fits: fits(tag) }).toEqual({
+      tag,
+      status: expected,
+      fits: expected === 200,
+    })
+  }
+})
+
+test('bodies of requests are described as closed: other fields are refused', async () => {
+  await using app = await testApp()
+  const { document } = await describeApi(app)
+  const { schemas } = document.components as { schemas: Record<string, Part> }
+  const bodies = ['ShortenBody', 'ReserveBody', 'UpdateBody', 'DeleteBody', 'BulkShortenBody']
+  for (const name of [...bodies, 'LinkChange', 'ImportedLink', 'RuledDestination']) {
+    expect({ name, more: schemas[name]?.additionalProperties }).toEqual({ name, more: false })
+  }
+})
+
 test('every JSON body and response refers to a named schema, and every name is used', async () => {
   await using app = await testApp()
   const { document, operations } = await describeApi(app)

@@ -31,7 +31,7 @@ const TITLES = [
 
 /** An account with `count` links that have titles. */
 async function withLinks(count: number, titles = TITLES) {
-  const app = await testApp()
+  const app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const member = await makeMember(app, 'enterprise@example.com')
   const codes = Array.from({ length: count }, (_, n) => `MENU${String(n).padStart(5, '0')}`)
   const lines = codes.map((code, n) =>
@@ -136,6 +136,22 @@ const refusals = [
   { query: 'columns=10&rows=20&gap=9', message: 'smaller than 15 mm' },
   { query: 'margin=x', message: 'Margin (mm): Must be a number between 0 and 50' },
   { query: 'caption=メニュー', message: 'without &quot;メ&quot;' },
+  { query: 'gap=2.555', message: 'between 0 and 30, with at most two decimals' },
+  { query: 'gap=2,55', message: 'between 0 and 30, with at most two decimals' },
+  { query: 'rows=2.5', message: 'between 1 and 20, without decimals' },
+  { query: 'columns=10&rows=18&margin=0&gap=0', message: 'no room for a code' },
+]
+
+/** Values that no field of the form sends. */
+const unknown = [
+  'labels=nope',
+  'labels=L7160',
+  'labels=constructor',
+  'labels=',
+  'preset=99',
+  'title=yes',
+  'marks=2',
+  'file=gif',
 ]
 
 test('bad options are named at their field, and nothing is printed', async () => {
@@ -152,6 +168,42 @@ test('bad options are named at their field, and nothing is printed', async () =>
       if (file === 'codes.zip' && !query.startsWith('caption')) continue
       expect([query, (await it.load(`/${file}?${query}`)).status]).toEqual([query, 400])
     }
+  }
+})
+
+test('an unknown value of an option is refused, and two decimals are known', async () => {
+  await using it = await withLinks(1)
+  for (const query of unknown) {
+    for (const file of ['labels.pdf', 'page.svg', 'codes.zip']) {
+      if (query.startsWith('file') !== (file === 'codes.zip')) continue
+      expect([query, file, (await it.load(`/${file}?sent=1&${query}`)).status]).toEqual([
+        query,
+        file,
+        400,
+      ])
+    }
+    if (query.startsWith('file')) continue
+    const { text } = await it.member.get(`/app/print?sent=1&${query}`)
+    expect([query, text.includes('These options cannot be printed')]).toEqual([query, true])
+  }
+  for (const query of ['gap=2.55', 'margin=.5', 'margin=0&gap=0', 'labels=l7160']) {
+    expect([query, (await it.load(`/page.svg?${query}`)).status]).toEqual([query, 200])
+  }
+})
+
+test('texts that a label lacks are counted, and an alias is printed in its own letters', async () => {
+  const titles = ['Spring Sale 🌸 up to 40 % 9', 'W'.repeat(200), 'Lunch']
+  await using it = await withLinks(3, titles)
+  const json = { aliases: ['メニュー-51'] }
+  const { status } = await it.app.call('PATCH', '/api/links/MENU00002', { key: 'enterprise', json })
+  expect(status).toBe(200)
+  const { text } = await it.member.get('/app/print?labels=3475')
+  expect(text).toContain('1 title without enough room')
+  expect(text).toContain('1 title and 1 address in letters that our typeface')
+  const svg = new TextDecoder().decode((await it.load('/page.svg?labels=3475')).bytes)
+  const lines = [...svg.matchAll(/<text [^>]*>([^<]*)<\/text>/g)].map(([, line = '']) => line)
+  for (const whole of [titles[0], 'hop.test/メニュー-51']) {
+    expect(lines.join(' ')).toContain(whole ?? '?')
   }
 })
 

@@ -4,13 +4,15 @@ import { join } from 'node:path'
 import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
+import { appWithDomains, GO, L } from '../support/domains.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { Nginx } from '../support/nginx.ts'
 import { testWith } from '../support/tools.ts'
 
 /** The proxy configurations that we provide, in front of the service. */
 
-const CADDYFILE = join(import.meta.dir, '../../docs/operations/Caddyfile')
+const OPERATIONS = join(import.meta.dir, '../../docs/operations')
+const CADDYFILE = join(OPERATIONS, 'Caddyfile')
 
 /** As a version stored it that bounded the text alone. */
 function storeUnbounded(app: TestApp, code: string, url: string): void {
@@ -129,6 +131,27 @@ testWith('nginx')('nginx sends Strict-Transport-Security once', async () => {
     const { headers } = await fetch(nginx.url + path)
     expect([path, headers.get('strict-transport-security')]).toEqual([path, 'max-age=31536000'])
   }
+})
+
+testWith('nginx')('nginx sends Strict-Transport-Security for further domains too', async () => {
+  using folder = temporaryFolder()
+  await using app = await appWithDomains()
+  const upstream = readFileSync(join(OPERATIONS, 'nginx.conf'), 'utf8').split('\nserver {')[0]
+  const site = readFileSync(join(OPERATIONS, 'nginx-domains.conf'), 'utf8').split('\nserver {')[2]
+  await using nginx = await Nginx.start(app.url, folder.path, `${upstream}\nserver {${site}`)
+  for (const path of [`/${L}`, '/NOSUCH26', '/']) {
+    const { headers } = await fetch(nginx.url + path, { headers: { host: GO }, redirect: 'manual' })
+    expect([path, headers.get('strict-transport-security')]).toEqual([path, 'max-age=31536000'])
+  }
+})
+
+test('Caddy sends Strict-Transport-Security for further domains as for the primary one', () => {
+  const header = /^\theader Strict-Transport-Security .*$/m
+  const [primary, others] = ['Caddyfile', 'domains.caddy'].map(
+    (name) => header.exec(readFileSync(join(OPERATIONS, name), 'utf8'))?.[0],
+  )
+  expect(primary).toBeString()
+  expect(others).toBe(primary)
 })
 
 test('the Caddyfile keeps one-time links out of the access log too', () => {

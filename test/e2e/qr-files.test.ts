@@ -35,7 +35,7 @@ async function shortenMany(app: TestApp, count: number): Promise<Link[]> {
     key: 'enterprise',
     json: { urls },
   })
-  return body.results as Link[]
+  return (body.results as Link[]).map(({ code, passcode }) => ({ code, passcode }))
 }
 
 // spec: Code (short link) | qr_storage_url

@@ -83,6 +83,33 @@ test('scans of a code have a card of their own; the destination does not get the
   expect(card).not.toContain('stranger')
 })
 
+const sources = [
+  { query: 'utm_source=poster', source: 'poster', scans: 0 },
+  { query: 'source=poster', source: 'poster', scans: 0 },
+  { query: 'utm_source=mail&ref=poster', source: 'mail', scans: 1 },
+  { query: 'ref=poster&source=mail', source: 'mail', scans: 1 },
+  { query: 'ref=other-word', source: 'other-word', scans: 0 },
+  { query: 'xref=poster', source: 'direct', scans: 0 },
+]
+
+test.each(sources)('$query is a visit from $source and $scans scans', async (row) => {
+  await using it = await withLink()
+  const { app, free } = it
+  await free.get('/app/links/SPRING26/qr.svg?ref=poster')
+  await app.call('GET', `/SPRING26?${row.query}`, { headers: { 'user-agent': IPHONE } })
+  const path = '/api/links/SPRING26/visits?by=referrer'
+  await eventually('the visit is stored', async () => {
+    return (await app.call('GET', path, { key: 'free' })).body.known === 1
+  })
+  const { body } = await app.call('GET', path, { key: 'free' })
+  expect(body.values).toMatchObject([{ value: row.source, hits: 1 }])
+  for (const page of ['/app/analytics', '/app/links/SPRING26']) {
+    const { text } = await free.get(page)
+    const [, card = ''] = /id="panel-scans">([\s\S]*?)<\/section>/.exec(text) ?? []
+    expect([page, /(\d+) scan/.exec(card)?.[1]]).toEqual([page, String(row.scans)])
+  }
+})
+
 test('with forward_query the destination gets the source too', async () => {
   await using it = await withLink()
   const json = { forward_query: true }

@@ -4,7 +4,7 @@ import type { DashboardDeps } from '../../src/dashboard/deps.ts'
 import { dashboardRoutes } from '../../src/dashboard/routes.ts'
 import { REFUSALS } from '../../src/errors.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { PASSWORD, type Seen, Visitor } from '../support/dashboard.ts'
+import { PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { inviteTo, makeMember } from '../support/members.ts'
 
 /** Who may open which page and send which form. */
@@ -161,6 +161,38 @@ test('the table of routes and roles is whole', () => {
   )
   const others = routes.filter((route) => !PUBLIC.test(route) && !OF_SERVICE.test(route))
   expect(others.sort()).toEqual(Object.keys(LEAST).sort())
+})
+
+test('the path of a form that was refused, opened again, leads to the page of the form', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  await owner.post('/app/links', { url: 'https://example.com/a', code: 'SPRING26' })
+  await owner.post('/app/service/domains', { host: 'go.example' })
+  const routes = dashboardRoutes({} as DashboardDeps).routes
+  const pages = routes.filter(({ method }) => method === 'GET').map(({ path }) => path)
+  const forms = routes.filter(({ method, path }) => method === 'POST' && !pages.includes(path))
+  expect(forms.length).toBeGreaterThan(40)
+  const exact: Record<string, string> = {
+    '/app/account/members/invite': '/app/account/members',
+    '/app/account/members/999/role': '/app/account/members',
+    '/app/keys/rotate': '/app/keys',
+    '/app/links/batch': '/app/links',
+    '/app/links/SPRING26/pause': '/app/links/SPRING26',
+    '/app/links/SPRING26/share': '/app/links/SPRING26/settings',
+    '/app/links/SPRING26/properties': '/app/links/SPRING26/settings',
+    '/app/service/accounts/invites/end': '/app/service/accounts',
+  }
+  for (const { path } of forms) {
+    const at = pathOf(`POST ${path}`).replace('999', path.includes('/service/') ? '1' : '999')
+    const address = at.replace(':host', 'go.example')
+    const { status, location } = await owner.get(address)
+    expect([address, status]).toEqual([address, 303])
+    expect([address, location]).toEqual([address, exact[address] ?? expect.any(String)])
+    const page = await owner.get(location ?? '')
+    // `/app` itself leads to the links.
+    const isFound = page.status === 200 || (location === '/app' && page.location === '/app/links')
+    expect([address, location, isFound]).toEqual([address, location, true])
+  }
 })
 
 test.each(ROLES)('%s: every page and form answers or is refused by the role', async (role) => {

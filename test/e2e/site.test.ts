@@ -47,17 +47,9 @@ test('these paths use up nothing of a visitor’s limit', async () => {
   expect((await app.call('GET', '/NOSUCH26')).headers.get('x-ratelimit-remaining')).toBe('0')
 })
 
-test('with NOT_FOUND_URL a browser that opens an unknown or reserved code is redirected', async () => {
+test('with NOT_FOUND_URL a browser that opens an unknown path is redirected', async () => {
   await using app = await testApp({ env: { NOT_FOUND_URL } })
-  await app.reserve('RESERVED26')
-  for (const path of [
-    '/NOSUCH26',
-    '/RESERVED26',
-    '/not-a-code',
-    '/NOSUCH26/',
-    '/a/b',
-    '//NOSUCH26',
-  ]) {
+  for (const path of ['/NOSUCH26', '/not-a-code', '/NOSUCH26/', '/a/b', '//NOSUCH26']) {
     const { status, headers, text } = await app.call('GET', path, { headers: BROWSER })
     expect({ path, status, location: headers.get('location') }).toEqual({
       path,
@@ -69,6 +61,28 @@ test('with NOT_FOUND_URL a browser that opens an unknown or reserved code is red
     expect(headers.get('vary')).toContain('Accept')
     expect(headers.get('x-ratelimit-limit')).toBe('300')
     expect(headers.get('content-type')).toBeNull()
+  }
+})
+
+test('with NOT_FOUND_URL the page of a link that does not redirect says why', async () => {
+  await using app = await testApp({ env: { NOT_FOUND_URL, ANONYMOUS_READS_PER_MINUTE: '0' } })
+  const states = [
+    ['PAUSED26', { paused: true }, 404, 'This link is paused'],
+    ['LATER026', { starts_at: '2030-01-01T00:00:00Z' }, 404, 'This link is not active yet'],
+    ['EXPIRED6', { expires_at: '2020-01-01T00:00:00Z' }, 410, 'This link has expired'],
+  ] as const
+  await app.reserve('RESERVED26')
+  for (const [code, json] of states) {
+    await app.claim(code)
+    expect((await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })).status).toBe(200)
+  }
+  const reserved = ['RESERVED26', {}, 404, 'This link is not active yet'] as const
+  for (const [code, , status, title] of [...states, reserved]) {
+    for (const path of [`/${code}`, `/${code}/`]) {
+      const page = await app.call('GET', path, { headers: BROWSER })
+      expect([path, page.status, page.headers.get('location')]).toEqual([path, status, null])
+      expect(page.text).toContain(`<h1>${title}</h1>`)
+    }
   }
 })
 

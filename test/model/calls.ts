@@ -205,6 +205,13 @@ const change = fc.record({ code, passcode, url, without: fieldsLeftOut }).map(
       return { body: { ...body, ...(without && { [without]: undefined }) }, code: text }
     },
 )
+const deletion = fc.record({ change, hasUrl: fc.integer({ min: 0, max: 20 }) }).map(
+  ({ change, hasUrl }): MakeBody =>
+    (scene) => {
+      const { body, ...rest } = change(scene)
+      return { ...rest, body: hasUrl === 0 ? body : { ...body, url: undefined } }
+    },
+)
 const newCode = fc.oneof(
   { weight: 6, arbitrary: code },
   {
@@ -265,7 +272,7 @@ const WRITES: readonly fc.Arbitrary<Plan>[] = [
   ),
   imports,
   post('/api/update', change),
-  post('/api/delete', change),
+  post('/api/delete', deletion),
   post(
     '/api/bulk-shorten',
     urls.map(

@@ -235,5 +235,10 @@ function requireTexts<Name extends string>(
 ): Record<Name, string> {
   const missing = names.find((name) => typeof body[name] !== 'string')
   if (missing) throw new Refusal(400, `Missing required field: ${missing}`)
+  const known: readonly string[] = names
+  const unknown = Object.keys(body).find((name) => !known.includes(name))
+  if (unknown) {
+    throw new Refusal(400, `Unknown field: ${unknown}. The fields are ${names.join(', ')}.`)
+  }
   return body as Record<Name, string>
 }

@@ -299,12 +299,14 @@ export class TestApp implements AsyncDisposable {
   /** A new active code of an account. */
   async shorten(url: string, key = 'free'): Promise<{ code: string; passcode: string }> {
     const { body } = await this.call('POST', '/api/shorten', { key, json: { url } })
-    return body as { code: string; passcode: string }
+    const { code, passcode } = body as { code: string; passcode: string }
+    return { code, passcode }
   }
 
-  async reserve(code: string, key = 'free'): Promise<{ code: string; passcode: string }> {
-    const { body } = await this.call('POST', '/api/reserve', { key, json: { code } })
-    return body as { code: string; passcode: string }
+  async reserve(name: string, key = 'free'): Promise<{ code: string; passcode: string }> {
+    const { body } = await this.call('POST', '/api/reserve', { key, json: { code: name } })
+    const { code, passcode } = body as { code: string; passcode: string }
+    return { code, passcode }
   }
 
   /** A new active code of a chosen name. */

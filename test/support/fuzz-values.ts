@@ -169,10 +169,12 @@ function outOfBounds(schema: Schema): Values[] {
     ]
   }
   if (type !== 'object') return []
-  return required.flatMap((name) => [
+  const ofRequired = required.flatMap((name) => [
     withProperty(schema, name, fc.constant(undefined)),
     withProperty(schema, name, violationsOf(properties[name] ?? {})),
   ])
+  const isOpen = schema.additionalProperties !== false
+  return isOpen ? ofRequired : [...ofRequired, withProperty(schema, 'customSlug', text)]
 }
 
 /** Just out of the bound as often as far away. */

@@ -9,6 +9,8 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } fr
 export const CLIENT_ID = 'hopcode'
 export const CLIENT_SECRET = 'not so secret: %&+'
 
+export const DISCOVERY = '/.well-known/openid-configuration'
+
 interface Grant {
   redirectUri: string
   challenge: string
@@ -36,6 +38,8 @@ export class Provider implements AsyncDisposable {
   info: JWTPayload = {}
   /** Changes the next ID tokens. */
   spoil: (claims: JWTPayload) => JWTPayload = (claims) => claims
+  /** Answers a request in its place. It may wait. */
+  instead: (path: string) => Response | undefined | Promise<Response | undefined> = () => undefined
   isUnsigned = false
   /** It takes requests and does not answer. */
   isSilent = false
@@ -105,7 +109,9 @@ export class Provider implements AsyncDisposable {
     const { pathname } = new URL(request.url)
     this.requests.push(pathname)
     if (this.isSilent) await new Promise(() => {})
-    if (pathname === '/.well-known/openid-configuration') return Response.json(this.#metadata())
+    const other = await this.instead(pathname)
+    if (other) return other
+    if (pathname === DISCOVERY) return Response.json(this.#metadata())
     if (pathname === '/token') return await this.#token(request)
     if (pathname === '/userinfo') return Response.json({ sub: this.#subject, ...this.info })
     if (pathname === '/jwks') {

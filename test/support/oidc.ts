@@ -68,8 +68,16 @@ export async function makeUser(app: TestApp, provider: Provider, claims: JWTPayl
   return visitor
 }
 
-/** Why the last sign-in was refused, as the log has it. */
-export const lastReason = (log: readonly string[]): string | undefined =>
+interface Refused {
+  event: string
+  reason?: string
+  detail?: string
+}
+
+/** The last sign-in that was refused, as the log has it. */
+export const lastRefused = (log: readonly string[]): Refused | undefined =>
   log
-    .map((line) => JSON.parse(line) as { event: string; reason?: string })
-    .findLast(({ event }) => event === 'session.refused')?.reason
+    .map((line) => JSON.parse(line) as Refused)
+    .findLast(({ event }) => event === 'session.refused')
+
+export const lastReason = (log: readonly string[]): string | undefined => lastRefused(log)?.reason

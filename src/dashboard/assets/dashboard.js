@@ -302,6 +302,14 @@
     for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
+  // After a click that gave a button no focus, htmx would send a change to its `formaction`.
+  document.addEventListener('htmx:configRequest', ({ detail }) => {
+    const { elt, triggeringEvent } = detail
+    if (triggeringEvent?.type === 'input' && elt.matches('form')) {
+      detail.path = elt.getAttribute('hx-get')
+    }
+  })
+
   // Browsers report the autofocus of a part that replaces another one. The word may be in a value.
   document.addEventListener('htmx:beforeSwap', ({ detail }) => {
     const field = /(<(?:input|textarea|select)(?:\s+[\w:-]+(?:="[^"]*")?)*?)\s+autofocus(?=[\s>])/g

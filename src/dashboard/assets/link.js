@@ -3,7 +3,8 @@
 document.addEventListener('input', ({ target }) => {
   if (target.dataset.tags === undefined) return
   const before = target.value.replace(/[^,]*$/, '').trimEnd()
-  for (const option of target.list.options) {
+  // An account without tags has no list.
+  for (const option of target.list?.options ?? []) {
     option.dataset.tag ??= option.value
     option.value = before === '' ? option.dataset.tag : `${before} ${option.dataset.tag}`
   }

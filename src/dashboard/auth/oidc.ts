@@ -2,12 +2,13 @@ import type { IdentityKey } from '../../accounts/identities.ts'
 import { type Checks, FLOW_LIFE_SECONDS } from '../../accounts/oidc.ts'
 import { seal, unseal } from '../../accounts/sealed.ts'
 import { hashesEqual } from '../../accounts/secrets.ts'
+import type { Origin } from '../../accounts/security-log.ts'
 import type { PersonId } from '../../accounts/store.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from '../ui/components.ts'
-import type { AnonymousContext } from './guard.ts'
+import type { AnonymousContext, CurrentUser } from './guard.ts'
 
 /**
  * What a browser keeps between the start of a sign-in with the provider and its end, sealed in a
@@ -15,6 +16,8 @@ import type { AnonymousContext } from './guard.ts'
  */
 
 const START = '/app/sign-in/oidc'
+/** The page that says that a person has too many identities. */
+export const TOO_MANY = '/app/account?done=identities'
 
 /** A sign-in that has begun. */
 export interface Flow extends Checks {
@@ -32,11 +35,12 @@ interface Pending extends IdentityKey {
   at: number
   email: string
   personId: PersonId
+  disconnections: number
 }
 
 const USE = { purpose: 'oidc-sign-in', about: '' } as const
 
-type Sealing = Pick<DashboardDeps, 'cookies' | 'hasher' | 'random' | 'clock'>
+type Sealing = Pick<DashboardDeps, 'cookies' | 'hasher' | 'random' | 'clock' | 'data'>
 
 const cookieOf = (deps: Sealing, value: Flow | Pending): string =>
   deps.cookies.oidc(seal(deps, USE, Buffer.from(JSON.stringify(value))).toString('base64url'))
@@ -58,9 +62,9 @@ function read(deps: Sealing, request: Request): Flow | Pending | undefined {
 /** Starts a sign-in: the page of the provider, and the cookie that belongs to it. */
 export async function beginFlow(
   deps: Sealing & Required<Pick<DashboardDeps, 'oidc'>>,
-  { next, task }: Pick<Flow, 'next' | 'task'>,
+  { next, task, network }: Pick<Flow, 'next' | 'task'> & Pick<Origin, 'network'>,
 ): Promise<{ url: string; cookie: string }> {
-  const begun = await deps.oidc?.begin({ isAgain: task?.what === 'prove' })
+  const begun = await deps.oidc?.begin(task?.what === 'prove', network)
   if (!begun) throw new Error('there is no provider')
   const { url, checks } = begun
   const flow: Flow = { kind: 'flow', ...checks, at: deps.clock(), next, ...(task && { task }) }
@@ -81,31 +85,41 @@ export function findFlow(
 export const pendingCookie = (
   deps: Sealing,
   identity: IdentityKey & { email: string; personId: PersonId },
-): string => cookieOf(deps, { kind: 'pending', at: deps.clock(), ...identity })
+): string => {
+  const disconnections = deps.data.identities.disconnections(identity.personId)
+  return cookieOf(deps, { kind: 'pending', at: deps.clock(), disconnections, ...identity })
+}
 
 /** Whether this browser has an identity that waits for a sign-in of the person. */
 export const isPending = ({ deps, request }: AnonymousContext, { id }: { id: PersonId }): boolean =>
   findPending(deps, request)?.personId === id
 
+/** A copy of the cookie is worthless after the person was disconnected. */
 function findPending(deps: Sealing, request: Request): Pending | undefined {
   const found = read(deps, request)
-  return found?.kind === 'pending' ? found : undefined
+  if (found?.kind !== 'pending') return undefined
+  const isCurrent = found.disconnections === deps.data.identities.disconnections(found.personId)
+  return isCurrent ? found : undefined
 }
 
-/** After a sign-in with the password: connects the identity that waits for it. */
+/**
+ * After a sign-in with the password: connects the identity that waits for it. `next`: the page that
+ * says why it is not connected.
+ */
 export async function connectPending(
-  context: AnonymousContext,
-  { id: personId, accountId }: { id: PersonId; accountId: number },
-): Promise<string[]> {
-  const { deps, request, origin } = context
+  { deps, request, origin }: AnonymousContext,
+  { session, account, person: { id: personId } }: CurrentUser,
+): Promise<{ cookies: string[]; next?: string }> {
   const pending = findPending(deps, request)
-  if (pending?.personId !== personId) return []
-  const { issuer, subject, email } = pending
-  const identity = { issuer, subject, email, personId, now: deps.clock() }
+  if (pending?.personId !== personId) return { cookies: [] }
+  const { issuer, subject, email, disconnections } = pending
+  const by = { sessionId: session.id, disconnections }
+  const identity = { issuer, subject, email, personId, by, now: deps.clock() }
   const connected = await deps.data.identities.connect(identity)
   if (typeof connected === 'object')
-    deps.security.record('identity.connected', origin, { accountId })
-  return [deps.cookies.end('oidc')]
+    deps.security.record('identity.connected', origin, { accountId: account.id })
+  const cookies = [deps.cookies.end('oidc')]
+  return connected === 'too_many' ? { cookies, next: TOO_MANY } : { cookies }
 }
 
 const startPath = (query: Record<string, string>): string =>

@@ -118,7 +118,7 @@ async function changePassword(context: PageContext): Promise<Response> {
 
 async function rename(context: PageContext): Promise<string> {
   const { deps, user, form } = context
-  const name = parseAccountName(form.text('name'))
+  const name = parseAccountName(form.text('name'), user.account.name)
   if (name === undefined) throw refuseAt('name', `The name ${BAD_NAME}.`)
   await deps.data.accounts.rename({ accountId: user.account.id, name })
   logEvent(context, 'account.renamed')

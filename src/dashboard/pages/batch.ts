@@ -30,11 +30,8 @@ import { zipOf } from './print-zip.ts'
 export const batchPages = signedInPages({
   /** What the list shows, generated while it is sent. */
   'GET /app/links/export.csv': async ({ deps, user, query }) => {
-    const chunks = exportLinks(
-      deps,
-      user.account.id,
-      filterOf(parseTableQuery(query), deps.clock()),
-    )
+    const filter = filterOf({ deps, user }, parseTableQuery(query))
+    const chunks = exportLinks(deps, user.account.id, filter)
     return csvResponse(deps, await deps.unsent.generate(user.account.id, csvOf(deps, chunks)))
   },
   // Codes have at least six characters: no link's page can have these paths.
@@ -135,7 +132,7 @@ async function runOnMatches(context: PageContext): Promise<Response | string> {
   const { deps, user, form } = context
   const { account } = user
   const query = parseTableQuery(listQuery(context))
-  const filter = filterOf(query, deps.clock())
+  const filter = filterOf(context, query)
   const action = form.text('action')
   if (action === 'export' || action === 'print') {
     const params = new URLSearchParams(listQuery(context) as Record<string, string>)

@@ -1,4 +1,4 @@
-import { searchTextOf } from '../../addresses/resolve.ts'
+import { pastedSearch } from '../../addresses/resolve.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { withDetails } from '../../links/properties.ts'
@@ -91,8 +91,8 @@ async function optionsOf(context: PageContext): Promise<Html> {
 
 async function findLinks({ deps, user, request }: PageContext, text: string): Promise<Option[]> {
   const { id: accountId } = user.account
-  const search = searchTextOf(deps, accountId, text)
-  const query = { accountId, search, inProperties: true, limit: LINKS_MAX, offset: 0 }
+  const search = pastedSearch(deps, accountId, text)
+  const query = { accountId, ...search, inProperties: true, limit: LINKS_MAX, offset: 0 }
   const { links } = await deps.pages.findPage(query, request.signal).catch((error: unknown) => {
     // The pages are found without the links.
     if (error instanceof AppError && error.code === 'search_timeout') return { links: [] }

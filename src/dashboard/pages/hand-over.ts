@@ -41,7 +41,7 @@ const queryOf = ({ query, form }: PageContext): Query =>
 
 async function totalOf({ deps, user, request }: PageContext, query: Query): Promise<number> {
   if (query.codes) return idsOfCodes({ deps, user }, query.codes).length
-  const filter = filterOf(parseTableQuery(query), deps.clock())
+  const filter = filterOf({ deps, user }, parseTableQuery(query))
   const part = { accountId: user.account.id, ...filter, limit: 1, offset: 0 }
   return (await deps.pages.findPage(part, request.signal)).total
 }
@@ -53,7 +53,7 @@ const idsOfCodes = ({ deps, user }: Pick<PageContext, 'deps' | 'user'>, codes: s
 async function idsOf({ deps, user }: PageContext, query: Query): Promise<number[]> {
   if (query.codes) return idsOfCodes({ deps, user }, query.codes)
   const { bulkMax } = deps.plans[user.account.plan]
-  const filter = filterOf(parseTableQuery(query), deps.clock())
+  const filter = filterOf({ deps, user }, parseTableQuery(query))
   const ids: number[] = []
   for await (const links of exportLinks(deps, user.account.id, filter)) {
     ids.push(...links.map(({ id }) => id))
@@ -73,7 +73,14 @@ async function move(context: PageContext): Promise<string> {
   const exceeded = exceededQuota({ links: to.linkCount + total, urlBytes: 0 }, quota)
   if (exceeded) throw refuse(wordsOf(exceeded, to, context))
   const ids = await idsOf(context, query)
-  const people = { from: user.account.id, to: to.id, by: user.person.id }
+  const ownersOnly = {
+    aliases: deps.aliasRules.isForOwners,
+    destinations: deps.destinationPolicy.isForOwners,
+  }
+  const people = { from: user.account.id, to: to.id, by: user.person.id, ownersOnly }
+  // The writer asks the same again. Here it is about all parts, before the first one is moved.
+  const missing = deps.data.links.missingRights({ ...people, ids })
+  if (missing) throw refuse(wordsOf(missing, to, context))
   let moved = 0
   for (let at = 0; at < ids.length; at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE)
@@ -92,8 +99,17 @@ async function move(context: PageContext): Promise<string> {
   return movePath({ ...query, moved: String(moved) })
 }
 
+const MISSING = {
+  domain: 'the domain of some of these links or aliases',
+  aliases: 'the aliases of some of these links',
+  destinations: 'the destinations by rule of some of these links',
+}
+
+const isMissing = (refusal: HandOverRefusal): refusal is keyof typeof MISSING => refusal in MISSING
+
 function wordsOf(refusal: HandOverRefusal, to: AccountRow, { deps }: PageContext): string {
   if (refusal === 'not_allowed') return 'Both accounts must be active, and you an admin of both.'
+  if (isMissing(refusal)) return `${to.name} may not have ${MISSING[refusal]}.`
   return `The plan of ${to.name} stores at most ${quotaText(refusal, deps.plans[to.plan])}.`
 }
 

@@ -6,6 +6,7 @@ import { beginFlow, taskOf } from '../auth/oidc.ts'
 import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
+import { textOf } from './oidc.ts'
 
 /** Users of the provider that people have connected: a part of the page Account. */
 
@@ -19,10 +20,12 @@ export async function connectIdentity(context: PageContext): Promise<Response> {
   const task = taskOf({ id: user.session.id, personId: user.person.id }, 'connect')
   let begun: Awaited<ReturnType<typeof beginFlow>>
   try {
-    begun = await beginFlow(deps, { next: undefined, task })
+    begun = await beginFlow(deps, { next: undefined, task, network: user.origin.network })
   } catch (error) {
     if (!(error instanceof OidcError)) throw error
-    throw refuse(`${name} does not answer.`)
+    const { reason, message: detail } = error
+    logEvent(context, 'session.refused', { reason, detail })
+    throw refuse(textOf(error, name))
   }
   return page(context, {
     title: `Connect ${name}`,

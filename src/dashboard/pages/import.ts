@@ -199,7 +199,8 @@ function jobCard(context: PageContext, job: ImportJob): Html {
 
 function domainsCard({ deps, user }: PageContext, job: ImportJob): Html {
   const { listed = [], others = 0, without = 0 } = job.domains ?? {}
-  const host = deps.addresses.shownPrimaryHost
+  const { addresses } = deps
+  const host = addresses.shownHost(addresses.primary.id)
   return parts.card(
     `Which links of ${job.file.name}?`,
     parts.form(user, `${PATH}/domains`, [

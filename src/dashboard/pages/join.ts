@@ -134,6 +134,7 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   })
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
+    if (joined.refused === 'full') throw new AppError('account_full')
     if (joined.refused === 'password_needed') throw refuseAt('current', PASSWORD_NEEDED)
     throw refuseAt('email', 'This address already has an account. Sign in with it.')
   }
@@ -162,6 +163,7 @@ async function joinAccount(context: AnonymousContext, link: OneTimeLinkRow): Pro
   const tokenHash = deps.hasher.hash('one-time-link', params.token ?? '')
   const joined = await deps.data.members.join({ tokenHash, personId, now: deps.clock() })
   if (joined === 'gone') throw new AppError('link_over')
+  if (joined === 'full') throw new AppError('account_full')
   if (joined === 'wrong_person') throw refuse(`This invitation is for ${link.email}.`)
   const { accountId } = joined
   await deps.data.members.open({ id: session.id, personId, accountId })
@@ -310,12 +312,11 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   const withForm = takesPassword(deps, flow)
   const address = findAddress(context, flow, link)
   const path = pathOf(flow, params.token ?? '')
-  const account = link?.accountId ? deps.accounts.findById(link.accountId) : undefined
-  const signIn = account ? `/app/sign-in?next=${encodeURIComponent(path)}` : '/app/sign-in'
+  const signIn = link?.accountId ? `/app/sign-in?next=${encodeURIComponent(path)}` : '/app/sign-in'
   return authPage(context, {
     title,
     cookies: sender.cookies,
-    main: html`<p>${account ? html`You can join <strong>${account.name}</strong>. ` : ''}${
+    main: html`<p>${link?.accountId ? html`${invitationText(context, link)} ` : ''}${
       withForm ? lead : 'Sign in to create your account.'
     }</p>
       ${flow === 'invite' && providerLink(deps, path)}
@@ -324,22 +325,29 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   })
 }
 
+/** Names the sender, too: another account may have the same name. */
+function invitationText({ deps }: AnonymousContext, { accountId, personId }: OneTimeLinkRow): Html {
+  const name = accountId ? deps.accounts.findById(accountId)?.name : undefined
+  const sender = personId ? deps.accounts.findPerson(personId)?.email : 'The operator'
+  return html`${sender} invites you to join <strong>${name}</strong>.`
+}
+
 /** The invitation of a person who is signed in. */
 function joinAccountPage(
   context: AnonymousContext,
-  { accountId, email }: OneTimeLinkRow,
+  link: OneTimeLinkRow,
   signedInAs: string,
 ): Response {
+  const { email } = link
   const { deps, request, params } = context
   const sender = anonymousForm(deps, request)
   const path = pathOf('invite', params.token ?? '')
-  const name = accountId ? deps.accounts.findById(accountId)?.name : undefined
   return authPage(context, {
     title: 'Join an account',
     cookies: sender.cookies,
     main: isFor(email, signedInAs)
-      ? html`<p>You are signed in as ${signedInAs}. You can join <strong>${name}</strong>, and keep
-          your other accounts.</p>
+      ? html`<p>You are signed in as ${signedInAs}. ${invitationText(context, link)}
+          You keep your other accounts.</p>
         ${parts.buttonForm(sender, path, 'Join', { look: 'primary' })}`
       : html`<p>This invitation is for ${email}. You are signed in as ${signedInAs}.</p>
         <p class="hint after"><a href="/app">Go to your links</a></p>`,

@@ -6,6 +6,7 @@ import {
   DESTINATIONS_MAX,
   DEVICES,
   type RuledDestination,
+  readQuery,
   SYSTEMS,
   type Visitor,
   WeekClock,
@@ -19,7 +20,14 @@ import type { PageContext, Query } from '../auth/guard.ts'
 import { mayUse } from '../auth/roles.ts'
 import { atField, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { checkboxes, choicesOf, conditionList, failingPart, queryText } from '../ui/conditions.ts'
+import {
+  checkboxes,
+  choicesOf,
+  conditionList,
+  failingPart,
+  parseQueryText,
+  queryText,
+} from '../ui/conditions.ts'
 import { errorOf, typed } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
 import { badge, destination, linkPath } from '../ui/link-parts.ts'
@@ -125,17 +133,11 @@ function typedDestination({ form, user }: PageContext): object {
   return { when, url: withScheme(form.text('url')) }
 }
 
-/** Parameters such as `v=2, preview`. */
+/** Throws `FormRefusal` for a parameter that is named twice. */
 function typedQuery(text: string): Record<string, string | true> | undefined {
-  const entries = text
-    .split(',')
-    .map((part) => part.trim().replace(/^\?/, ''))
-    .filter(Boolean)
-    .map((part): [string, string | true] => {
-      const [, name = part, value] = /^([^=]*)=(.*)$/.exec(part) ?? []
-      return [name, value ?? true]
-    })
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined
+  const query = parseQueryText(text)
+  if (!query) throw refuseAt('query', 'Name each parameter once.')
+  return Object.keys(query).length > 0 ? query : undefined
 }
 
 /** The table, the try-out, and the form that adds one or changes the one in `?edit=`. */
@@ -235,7 +237,7 @@ function triedVisitor(context: PageContext): Visitor {
     device: DEVICES.find((one) => one === text('device')),
     languages: preferredLanguages(text('language')),
     country: text('country').toUpperCase() || undefined,
-    query: new URLSearchParams(text('query')),
+    query: readQuery(text('query')),
     now,
     minuteOfWeek: (zone) => week.minuteOfWeek(zone, now),
   }

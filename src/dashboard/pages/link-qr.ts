@@ -2,9 +2,15 @@ import { hasRole } from '../../accounts/roles.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { canBeCapital, contentOf, fileNameOf } from '../../qr/content.ts'
+import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
 import { modulesOf } from '../../qr/modules.ts'
-import { parsePrintOptions, type QrOptions, qrQueryOf, sizeProblem } from '../../qr/options.ts'
+import {
+  parsePrintOptions,
+  type QrOptions,
+  qrQueryOf,
+  sizeProblem,
+  URL_CAPTION,
+} from '../../qr/options.ts'
 import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
@@ -67,7 +73,6 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
   const { alias = link.alias === null ? '' : addresses.textOf(link.alias), ...others } = query
   const chosen = isKnown || query.alias === '' ? query : others
   const address = chosenAddress(deps, link, chosen)
-  const shownAddress = addressText(address)
   const hasCapitals = canBeCapital(address)
   const choice = parseQrChoice(query)
   const hasLogo = data.qrSettings.hasLogo(accountId)
@@ -88,7 +93,7 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
       <h2>QR code</h2>
       ${presetLinks(data.qrSettings.listPresets(accountId), page)}
       <div class="qr-side">
-        ${preview(link, { address: shownAddress, alias: chosen.alias, modules }, shown)}
+        ${preview(link, { address, alias: chosen.alias, modules }, shown)}
         <form method="get" action="${page}" class="form" hx-get="${page}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
           hx-select="#qr-preview" hx-swap="outerHTML"
@@ -139,7 +144,6 @@ function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias: 
 }
 
 interface PreviewContent {
-  /** As people read it. */
   address: string
   /** The form's field. */
   alias: string | undefined
@@ -147,17 +151,21 @@ interface PreviewContent {
   modules: number
 }
 
+const NOT_DRAWN = 'Our typeface lacks letters of the short URL: it is left out below the code.'
+
 /** Options with a problem have no preview but the message. */
 function preview(
   link: Link,
   { address, alias, modules }: PreviewContent,
   { options, errors }: QrChoice,
 ): Html {
-  const warning = scanWarning(options)
+  const isBare = options.caption === URL_CAPTION && urlCaption(address) === ''
+  const warning = isBare ? NOT_DRAWN : scanWarning(options)
   const query = qrQueryOf({ ...options, mm: undefined })
   if (alias !== undefined) query.set('alias', alias)
   const src = `${linkPath(link.code)}/qr.svg?${query}`
-  const caption = options.caption === '' && html`<figcaption class="code">${address}</figcaption>`
+  const caption =
+    options.caption === '' && html`<figcaption class="code">${addressText(address)}</figcaption>`
   const problems = Object.values(errors)
   const picture = html`<figure class="printed${options.transparent ? ' see-through' : ''}"><img
     class="qr" src="${src}" width="240" alt="QR code of ${link.code}">${caption}</figure>`

@@ -1,6 +1,5 @@
 import { parseEmail } from '../../accounts/credentials.ts'
-import { MEMBERS_MAX } from '../../accounts/members.ts'
-import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import { issueOneTimeLink, NO_MEMBERS, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import { hasRole, isRole, ROLES, roleName } from '../../accounts/roles.ts'
 import type { MemberRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
@@ -69,12 +68,11 @@ async function invite(context: PageContext): Promise<Response> {
   if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
     throw refuseAt('email', 'This person is a member already.')
   }
-  if (members.length + data.oneTimeLinks.listInvites(now, accountId).length >= MEMBERS_MAX) {
-    throw refuseAt('email', `An account has at most ${MEMBERS_MAX} members and invitations.`)
-  }
   const about = { purpose: 'invite', personId: user.person.id, accountId, email } as const
   const { path, stored } = issueOneTimeLink(deps, { ...about, role: chosenRole(form) }, now)
-  if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
+  const added = await data.oneTimeLinks.add(stored)
+  if (added === 'full') throw refuseAt('email', NO_MEMBERS)
+  if (added === 'not_allowed') throw new AppError('sign_in_needed')
   logEvent(context, 'invite.created')
   return membersPage(context, deps.baseUrl + path)
 }
@@ -119,7 +117,10 @@ async function remove(context: PageContext): Promise<Response> {
 const DONE = {
   withdrawn: 'The invitation is withdrawn.',
   role: 'The role is changed.',
-  removed: 'The person is removed, and their sessions in this account have ended.',
+  removed:
+    'The person is removed, and their sessions in this account have ended. API keys still work: ' +
+    'on the page Keys, “Revoke now…” ends those that the person knows at once; “Revoke…” lets a ' +
+    'key work for 24 more hours.',
 }
 
 /** `link`: of the new invitation, only in the response that creates it. */
@@ -249,8 +250,10 @@ function removePage(context: PageContext): Response {
     back: { href: PATH, label: 'Members' },
     warning: html`<strong>${subject} access to ${user.account.name} immediately.</strong>
       Links and API keys stay with the account. ${
-        isLast && 'It is the only account of the person, who cannot sign in any more.'
-      }`,
+        !isOwn &&
+        html`Keys that the person knows work until you choose “Revoke now…” on the page
+          <a href="/app/keys">Keys</a>; after “Revoke…” they work for 24 more hours. `
+      }${isLast && 'It is the only account of the person, who cannot sign in any more.'}`,
     label: isOwn ? 'Leave the account' : 'Remove',
     cancel: { label: 'Cancel', href: PATH },
   })

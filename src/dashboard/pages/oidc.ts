@@ -16,6 +16,7 @@ import {
   findFlow,
   pendingCookie,
   providerLink,
+  TOO_MANY,
   taskOf,
 } from '../auth/oidc.ts'
 import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
@@ -39,37 +40,62 @@ export const oidcPages = anonymousPages({
 
 type Refusal =
   | OidcReason
+  | 'oidc.no_address'
   | 'oidc.unverified'
   | 'oidc.not_allowed'
   | 'oidc.wrong_person'
   | 'oidc.not_proved'
+  | 'oidc.no_auth_time'
   | 'oidc.taken'
   | 'disabled'
 
 const REFUSALS: Readonly<Record<Refusal, [status: number, text: (name: string) => string]>> = {
   'oidc.state': [400, () => 'This sign-in has expired. Try again.'],
-  'oidc.provider': [502, (name) => `${name} does not answer.`],
+  'oidc.provider': [502, (name) => `${name} sent an answer that this service cannot use.`],
   'oidc.issuer': [502, (name) => `${name} is another provider than this service expects.`],
   'oidc.denied': [403, (name) => `${name} did not let you sign in.`],
+  'oidc.no_address': [
+    403,
+    (name) => `${name} sends no e-mail address that can be used here. Ask the administrator.`,
+  ],
   'oidc.unverified': [403, (name) => `${name} has not verified your e-mail address.`],
   'oidc.not_allowed': [403, (name) => `Your user at ${name} has no access to this service.`],
   'oidc.wrong_person': [403, () => 'This invitation is for another e-mail address.'],
-  'oidc.not_proved': [403, (name) => `${name} did not ask you to sign in again.`],
+  'oidc.not_proved': [
+    403,
+    (name) => `${name} did not ask you to sign in again, or you signed in there as another user.`,
+  ],
+  'oidc.no_auth_time': [
+    403,
+    (name) =>
+      `${name} does not say when you signed in there. Sign out here, sign in again with ${name}, ` +
+      'and repeat this within ten minutes.',
+  ],
   'oidc.taken': [409, (name) => `Your user at ${name} belongs to another person here.`],
   disabled: [401, () => DISABLED],
 }
+
+const PROBLEMS: Readonly<Partial<Record<OidcError['problem'], (name: string) => string>>> = {
+  silence: (name) => `${name} does not answer.`,
+  setup: (name) => `Sign-in with ${name} is not set up correctly here. Ask the administrator.`,
+}
+
+/** What a visitor reads. */
+export const textOf = ({ reason, problem }: OidcError, name: string): string =>
+  (PROBLEMS[problem] ?? REFUSALS[reason][1])(name)
 
 interface RefusalOptions {
   next?: string | undefined
   /** For the log. */
   detail?: string
   accountId?: number
+  error?: OidcError
 }
 
 function refused(
   { deps, request, origin }: AnonymousContext,
   reason: Refusal,
-  { next, detail, accountId }: RefusalOptions = {},
+  { next, error, detail = error?.message, accountId }: RefusalOptions = {},
 ): Response {
   deps.security.record('session.refused', origin, { accountId, fields: { reason, detail } })
   const [status, text] = REFUSALS[reason]
@@ -80,7 +106,7 @@ function refused(
       title: 'Sign-in failed',
       status,
       cookies: [deps.cookies.end('oidc')],
-      main: html`${parts.errorNotice(text(name))}
+      main: html`${parts.errorNotice(error ? textOf(error, name) : text(name))}
         ${providerLink(deps, next)}
         <p class="hint after"><a href="/app/sign-in">Sign in with a password</a></p>`,
     },
@@ -94,19 +120,18 @@ function providerOf({ oidc }: DashboardDeps) {
 }
 
 async function begin(context: AnonymousContext): Promise<Response> {
-  const { deps, query } = context
+  const { deps, query, origin } = context
   providerOf(deps)
   const next = safeNext(query.next)
   const session = query.prove === '1' ? findSession(context) : undefined
   const task = session && taskOf(session, 'prove')
+  const { network } = origin
   try {
-    const { url, cookie } = await beginFlow(deps, { next, ...(task && { task }) })
+    const { url, cookie } = await beginFlow(deps, { next, network, ...(task && { task }) })
     return seeOther(url, [cookie], 302)
   } catch (error) {
-    if (error instanceof OidcError) {
-      return refused(context, error.reason, { next, detail: error.message })
-    }
-    throw error
+    if (!(error instanceof OidcError)) throw error
+    return refused(context, error.reason, { next, error })
   }
 }
 
@@ -123,22 +148,33 @@ async function finish(context: AnonymousContext): Promise<Response> {
   const { next } = flow
   let claims: Claims
   try {
-    claims = await provider.finish(query, flow)
+    claims = await provider.finish(query, flow, origin.network)
   } catch (error) {
     if (!(error instanceof OidcError)) throw error
     if (error.reason === 'oidc.state') countAttempts(deps, attempts, { origin })
-    return refused(context, error.reason, { next, detail: error.message })
+    return refused(context, error.reason, { next, error })
   }
   if (!claims.isAllowed) return refused(context, 'oidc.not_allowed', { next })
   const identity = deps.data.identities.find(claims)
   if (flow.task && session) return finishTask(context, { flow, session, claims, identity })
-  return identity ? signInAs(context, identity, next) : signInNew(context, claims, next)
+  return identity
+    ? signInAs(context, { ...identity, claims }, next)
+    : signInNew(context, claims, next)
+}
+
+/**
+ * When the user has signed in at the provider, in epoch ms. Undefined if the provider does not say,
+ * or names a time to come.
+ */
+function signedInAt({ authTime }: Claims, now: number): number | undefined {
+  const at = authTime === undefined ? Number.NaN : authTime * SECOND
+  return at <= now + MINUTE ? Math.floor(Math.min(at, now)) : undefined
 }
 
 /** Signs in as the person of an identity. The second factor still applies. */
 async function signInAs(
   context: AnonymousContext,
-  { id: identityId, personId }: Pick<IdentityRow, 'id' | 'personId'>,
+  { id: identityId, personId, claims }: Pick<IdentityRow, 'id' | 'personId'> & { claims: Claims },
   next = HOME,
 ): Promise<Response> {
   const { deps } = context
@@ -147,12 +183,13 @@ async function signInAs(
     return refused(context, 'disabled', person && { accountId: person.accountId })
   }
   const ended = deps.cookies.end('oidc')
+  const provedAt = signedInAt(claims, deps.clock())
   if (hasSecondFactor(person)) {
-    const asked = askForCode(deps, { person, identityId }, { next })
+    const asked = askForCode(deps, { person, identityId, provedAt }, { next })
     asked.headers.append('set-cookie', ended)
     return asked
   }
-  const proof = { kind: 'one', identityId } as const
+  const proof = { kind: 'one', identityId, provedAt } as const
   const { cookies } = await startSession(context, { personId, proof })
   return seeOther(next, [...cookies, ended])
 }
@@ -168,30 +205,39 @@ async function signInNew(
   const { issuer, subject, isVerified } = claims
   const email = parseEmail(claims.email ?? '')
   const now = deps.clock()
-  const person = email && deps.accounts.findByEmail(email)
-  if (email && person) {
-    const identity = { issuer, subject, email, personId: person.id }
+  if (!email) {
+    const detail = `claim email: ${claims.email === undefined ? 'absent' : 'no address'}`
+    return refused(context, 'oidc.no_address', { next, detail })
+  }
+  // Before the address is looked up: the user of an address that is not theirs learns nothing.
+  if (!isVerified) return refused(context, 'oidc.unverified', { next })
+  const person = deps.accounts.findByEmail(email)
+  if (person) {
+    const { id: personId, accountId } = person
+    const identity = { issuer, subject, email, personId }
+    if (!person.hasAccount) return refused(context, 'disabled', { next, accountId })
     // The address alone signs nobody in, unless the operator trusts the provider with it.
-    const isTrusted = settings.trustsEmail && isVerified && person.isOwner === 0
-    if (!isTrusted) return existingPage(context, identity, person, next)
-    const connected = await deps.data.identities.connect({ ...identity, now, byAddress: true })
-    if (typeof connected !== 'object') return refused(context, 'oidc.taken', { next })
+    const connected = settings.trustsEmail
+      ? await deps.data.identities.connect({ ...identity, now, by: 'address' })
+      : 'known'
+    if (connected === 'taken') return refused(context, 'oidc.taken', { next })
+    if (typeof connected !== 'object') return existingPage(context, identity, person, next)
     logIdentity(context, person)
-    return signInAs(context, { id: connected.id, personId: person.id }, next)
+    return signInAs(context, { id: connected.id, personId, claims }, next)
   }
   const invite = inviteOf(context, next)
   if (!invite && settings.signUp !== 'open') return refused(context, 'oidc.not_allowed', { next })
-  if (!email || !isVerified) return refused(context, 'oidc.unverified', { next })
   if (!invite) countRegistration(context)
   const inviteHash = invite?.hash
   const created = await deps.data.identities.signUp({ issuer, subject, email, inviteHash, now })
   if (created === 'gone') return refused(context, 'oidc.wrong_person', { next: undefined })
+  if (created === 'full') throw new AppError('account_full')
   if (created === 'taken') return refused(context, 'oidc.state', { next })
   const { personId, identityId } = created
   const accountId = deps.accounts.findPerson(personId)?.accountId ?? personId
   if (accountId === personId) logNewAccount(context, accountId)
   if (invite) logJoin(context, 'invite', invite, accountId)
-  return signInAs(context, { id: identityId, personId }, invite ? HOME : next)
+  return signInAs(context, { id: identityId, personId, claims }, invite ? HOME : next)
 }
 
 /** The invitation whose page is to be opened next. */
@@ -209,11 +255,14 @@ const logIdentity = ({ deps, origin }: AnonymousContext, { accountId }: PersonRo
 function existingPage(
   { deps, request, origin }: AnonymousContext,
   identity: Parameters<typeof pendingCookie>[1],
-  { accountId, passwordHash }: PersonRow,
+  { id, accountId, passwordHash }: PersonRow,
   next: string | undefined,
 ): Response {
   const { name } = providerOf(deps).settings
-  const fields = { reason: 'oidc.account_exists' }
+  const issuers = deps.data.identities.list(id).map(({ issuer }) => issuer)
+  const isMoved = issuers.length > 0 && !issuers.includes(identity.issuer)
+  const detail = isMoved ? `connected with ${issuers.join(', ')}` : undefined
+  const fields = { reason: 'oidc.account_exists', detail }
   deps.security.record('session.refused', origin, { accountId, fields })
   const sender = anonymousForm(deps, request)
   const form = parts.form(sender, '/app/sign-in', [
@@ -242,8 +291,13 @@ function existingPage(
       cookies: [...sender.cookies, pendingCookie(deps, identity)],
       main:
         passwordHash === null
-          ? html`<p>A person with the address ${identity.email} signs in here in another way. Sign
-              in as before, and connect ${name} under Account.</p>`
+          ? html`<p>A person with the address ${identity.email} ${
+              isMoved
+                ? html`signed in here with another provider, or with another address of it. Ask the
+                    administrator to connect ${name} with your account.`
+                : html`signs in here in another way. Sign in as before, and connect ${name} under
+                    Account.`
+            }</p>`
           : html`<p>An account with the address ${identity.email} exists. Sign in once with its
               password: then ${name} is connected, and signs you in.</p>${form}`,
     },
@@ -270,8 +324,12 @@ async function finishTask(
   const { personId, accountId } = session
   const ended = [deps.cookies.end('oidc')]
   if (task?.what === 'prove') {
-    const provedAt = (claims.authTime ?? 0) * SECOND
-    const isProved = identity?.personId === personId && provedAt >= at - MINUTE
+    const isOwn = identity?.personId === personId
+    const provedAt = signedInAt(claims, deps.clock())
+    if (isOwn && provedAt === undefined) {
+      return refused(context, 'oidc.no_auth_time', { next, accountId })
+    }
+    const isProved = isOwn && provedAt !== undefined && provedAt >= at - MINUTE
     if (!isProved) return refused(context, 'oidc.not_proved', { next, accountId })
     const isStored = await deps.data.sessions.prove({
       id: session.id,
@@ -282,11 +340,13 @@ async function finishTask(
     return seeOther(next, ended)
   }
   const { issuer, subject, email = null } = claims
-  const about = { issuer, subject, email, personId, now: deps.clock() }
+  const by = { sessionId: session.id }
+  const about = { issuer, subject, email, personId, by, now: deps.clock() }
   const connected = await deps.data.identities.connect(about)
   if (connected === 'taken') return refused(context, 'oidc.taken', { accountId })
   if (connected === 'gone') throw new AppError('sign_in_needed')
-  if (connected === 'too_many') return seeOther('/app/account?done=identities', ended)
+  if (connected === 'too_many') return seeOther(TOO_MANY, ended)
+  if (typeof connected !== 'object') return refused(context, 'oidc.state', { accountId })
   deps.security.record('identity.connected', origin, { accountId })
   return seeOther('/app/account?done=connected', ended)
 }

@@ -16,19 +16,20 @@ import {
   evenGrid,
   FORMATS,
   type Grid,
+  isTooSmall,
   LABEL_SIDE_MIN_MM,
   type Label,
   PAPERS,
   type Paper,
   type Sheet,
 } from '../../qr/sheet.ts'
-import { findMissing } from '../../qr/typeface.ts'
 import type { PageContext, Query } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'
 import { fileResponse, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import { filterOf, parseTableQuery } from '../ui/link-table.ts'
+import { leftOutNotes } from './print-notes.ts'
 import { forAddress, plainTitle, zipOf } from './print-zip.ts'
 
 /** The codes of many links: sheets of labels to print, and a ZIP of images. */
@@ -54,18 +55,17 @@ export const printPages = signedInPages({
   [`GET ${PATH}/codes.zip`]: async (context) => {
     const links = await chosenLinks(context, IMAGES_MAX)
     const { options, problems } = readChoice(context)
-    const [problem] = Object.values(problems)
-    if (problem) throw refuse(problem)
-    const format = PRINT_FORMATS.find((name) => name === context.query.file) ?? 'png'
-    return zipOf(context, links, { ...options, format })
+    const { file = 'png' } = context.query
+    const format = PRINT_FORMATS.find((name) => name === file)
+    if (!format) problems.file = 'Must be png, svg or pdf'
+    requireNone(problems)
+    return zipOf(context, links, { ...options, format: format ?? 'png' })
   },
 })
 
 /** The selected links, or those of a list with its filter: its newest ones, up to `max`. */
-async function chosenLinks(
-  { deps, user, query }: PageContext,
-  max: number,
-): Promise<DetailedLink[]> {
+async function chosenLinks(context: PageContext, max: number): Promise<DetailedLink[]> {
+  const { deps, user, query } = context
   if (query.codes) {
     const codes = [...new Set(query.codes.split(','))].slice(0, max)
     return withDetails(
@@ -74,7 +74,7 @@ async function chosenLinks(
     )
   }
   const links: DetailedLink[] = []
-  const filter = filterOf(parseTableQuery(query), deps.clock())
+  const filter = filterOf(context, parseTableQuery(query))
   for await (const some of exportLinks(deps, user.account.id, filter)) {
     links.push(...some)
     if (links.length >= max) break
@@ -104,7 +104,10 @@ const NUMBERS = {
   skip: { label: 'Used labels of the first sheet', min: 0, max: 199, initial: 0 },
 }
 
-const isPaper = (text: string): text is Paper => text in PAPERS
+/** In millimetres; the others are counts. */
+const isLength = (name: string): boolean => name === 'margin' || name === 'gap'
+
+const isPaper = (text: string): text is Paper => Object.hasOwn(PAPERS, text)
 
 function readChoice({ deps, user, query }: PageContext): PrintChoice {
   const presets = deps.data.qrSettings.listPresets(user.account.id)
@@ -116,18 +119,27 @@ function readChoice({ deps, user, query }: PageContext): PrintChoice {
   for (const name of Object.keys(NUMBERS) as (keyof typeof NUMBERS)[]) {
     const { min, max, initial } = NUMBERS[name]
     const text = query[name] ?? String(initial)
-    const number = /^\d{1,3}(\.\d)?$/.test(text) ? Number(text) : Number.NaN
-    const isWhole = name === 'margin' || name === 'gap' || Number.isInteger(number)
-    numbers[name] = number >= min && number <= max && isWhole ? number : initial
-    if (numbers[name] !== number) problems[name] = `Must be a number between ${min} and ${max}`
+    const isValid = (isLength(name) ? /^\d{0,3}(\.\d{1,2})?$/ : /^\d{1,3}$/).test(text)
+    const number = isValid && text !== '' ? Number(text) : Number.NaN
+    numbers[name] = number >= min && number <= max ? number : initial
+    if (numbers[name] === number) continue
+    const decimals = isLength(name) ? 'with at most two decimals' : 'without decimals'
+    problems[name] = `Must be a number between ${min} and ${max}, ${decimals}`
   }
   const format = query.labels ?? 'a4'
-  const known = FORMATS[format]?.grid
+  const known = Object.hasOwn(FORMATS, format) ? FORMATS[format]?.grid : undefined
+  if (!known && !isPaper(format)) problems.labels = 'Must be a sheet of the list'
+  if (query.preset && !preset) problems.preset = 'Must be a preset of the account'
   const grid = known ?? evenGrid({ paper: isPaper(format) ? format : 'a4', ...numbers })
-  if (Math.min(grid.width, grid.height) < LABEL_SIDE_MIN_MM) {
-    problems.columns ??= `The labels become smaller than ${LABEL_SIDE_MIN_MM} mm: choose fewer`
+  if (isTooSmall(grid)) {
+    problems.columns ??=
+      `The labels become smaller than ${LABEL_SIDE_MIN_MM} mm, or those at the edges of the ` +
+      'paper have no room for a code: choose fewer'
   }
-  const isOn = (name: string) => (query.sent ? query[name] === '1' : true)
+  const isOn = (name: string) => {
+    if (!['0', '1', undefined].includes(query[name])) problems[name] = 'Must be 0 or 1'
+    return query.sent ? query[name] === '1' : true
+  }
   return {
     options: preset?.options ?? parsePrintOptions({}),
     preset: preset ? String(preset.id) : '',
@@ -142,10 +154,15 @@ function readChoice({ deps, user, query }: PageContext): PrintChoice {
   }
 }
 
+/** Throws `invalid_value` for the first problem. */
+function requireNone(problems: PrintChoice['problems']): void {
+  const [first] = Object.entries(problems)
+  if (first) throw refuse(`${labelOf(first[0])}: ${first[1]}`)
+}
+
 async function sheetsOf(context: PageContext): Promise<Sheet[]> {
   const choice = readChoice(context)
-  const [problem] = Object.values(choice.problems)
-  if (problem) throw refuse(problem)
+  requireNone(choice.problems)
   return pagesOf(context, choice, await chosenLinks(context, LABELS_MAX))
 }
 
@@ -214,7 +231,7 @@ function optionsCard({ deps, user, query }: PageContext, choice: PrintChoice, co
   const presets = deps.data.qrSettings.listPresets(user.account.id)
   const number = (name: keyof typeof NUMBERS) => {
     const { label, min, max } = NUMBERS[name]
-    const step = name === 'margin' || name === 'gap' ? 0.1 : 1
+    const step = isLength(name) ? 0.01 : 1
     return parts.field({
       name,
       label,
@@ -301,7 +318,7 @@ function sheets(context: PageContext, choice: PrintChoice, links: readonly Detai
   for (const [name, text = ''] of Object.entries(context.query)) query.set(name, text)
   return html`
     <div id="sheets" class="sheets paper-${paper}">
-      ${notes(choice, links, pages.length)}
+      ${notes(choice, links, pages)}
       ${pages.map((_, at) => {
         query.set('sheet', String(at + 1))
         return html`<img class="sheet" src="${PATH}/page.svg?${String(query)}" width="${width}"
@@ -313,13 +330,22 @@ function sheets(context: PageContext, choice: PrintChoice, links: readonly Detai
 const problemLine = ([name, problem]: [string, string]): Html =>
   html`<li>${labelOf(name)}: ${problem}.</li>`
 
-const labelOf = (name: string): string =>
-  name in NUMBERS ? NUMBERS[name as keyof typeof NUMBERS].label : 'Text on every label'
+const LABELS: Readonly<Record<string, string>> = {
+  labels: 'Sheet',
+  preset: 'Codes',
+  caption: 'Text on every label',
+  title: 'Title',
+  address: 'Address',
+  marks: 'Marks for cutting',
+  file: 'Format',
+}
 
-function notes(choice: PrintChoice, links: readonly DetailedLink[], pages: number): Html {
-  const foreign = links.filter((link) => findMissing(plainTitle(link)) !== undefined).length
+const labelOf = (name: string): string =>
+  LABELS[name] ?? NUMBERS[name as keyof typeof NUMBERS].label
+
+function notes(choice: PrintChoice, links: readonly DetailedLink[], pages: readonly Sheet[]): Html {
   return html`
-    <p class="hint">${parts.plural(pages, 'sheet')}. Print at 100 %, without the margins or
+    <p class="hint">${parts.plural(pages.length, 'sheet')}. Print at 100 %, without the margins or
       headers of the browser. Scan a label before you print many.</p>
     ${
       links.length > LABELS_MAX &&
@@ -330,13 +356,5 @@ function notes(choice: PrintChoice, links: readonly DetailedLink[], pages: numbe
         } links are on the sheets.</p>`,
       )
     }
-    ${
-      foreign > 0 &&
-      choice.hasTitle &&
-      parts.notice(
-        'note',
-        html`<p>${parts.plural(foreign, 'title')} in letters that our typeface
-        lacks: the browser prints them, and the PDF leaves them out.</p>`,
-      )
-    }`
+    ${leftOutNotes(choice, pages)}`
 }

@@ -1,10 +1,10 @@
 import { parseEmail } from '../../accounts/credentials.ts'
-import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import { issueOneTimeLink, NO_INVITES, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import type { AccountOverview } from '../../accounts/overviews.ts'
 import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
 import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { AccountRow } from '../../accounts/store.ts'
-import { searchTextOf } from '../../addresses/resolve.ts'
+import { pastedSearch } from '../../addresses/resolve.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -25,9 +25,6 @@ import {
   pathOf,
   shortEmail,
 } from './service-members.ts'
-
-/** Pending invitations. */
-const INVITES_MAX = 100
 
 /** The accounts of the service and its pending invitations, for the owner. */
 export const serviceAccountsPages = signedInPages(
@@ -93,13 +90,12 @@ async function invite(context: PageContext, plan: Plan): Promise<Response> {
   if (email && accounts.findByEmail(email)) {
     throw refuseAt('email', 'This address already has an account.')
   }
-  if (data.oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
-    throw refuseAt('email', `${INVITES_MAX} invitations are pending. Withdraw some first.`)
-  }
   const personId = user.person.id
   const about = { purpose: 'invite', personId, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
-  if (!(await data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
+  const added = await data.oneTimeLinks.add(stored)
+  if (added === 'full') throw refuseAt('email', NO_INVITES)
+  if (added === 'not_allowed') throw new AppError('sign_in_needed')
   logEvent(context, 'invite.created', { plan })
   return accountsPage(context, deps.baseUrl + path)
 }
@@ -291,7 +287,7 @@ async function linksPage(context: PageContext): Promise<Response> {
     accountId: account.id,
     limit: PAGE_SIZE,
     offset: (number - 1) * PAGE_SIZE,
-    search: searchTextOf(deps, account.id, text),
+    ...pastedSearch(deps, account.id, text),
     inProperties: true,
   })
   const pageOf = (to: number) =>

@@ -1,5 +1,6 @@
 import { DOMAINS_MAX, type Domain, type DomainUses } from '../../addresses/domains.ts'
 import { addDomain, type DomainInput, removeDomain, setDomain } from '../../addresses/operations.ts'
+import { readableHost } from '../../addresses/shown-host.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withScheme } from '../../links/url.ts'
@@ -10,7 +11,6 @@ import { FormRefusal, isFormError, isTemporary, refuseAt } from '../responses.ts
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
-import { readableHost } from '../ui/shown-host.ts'
 import { serviceTabs } from './service.ts'
 
 const PATH = '/app/service/domains'
@@ -245,6 +245,7 @@ function removeForm(context: PageContext, { id, host }: Domain, uses: Uses): Htm
             domain.</p>`
         : html`<p>No link uses it.</p>`
     }
+    <p class="hint">Take the name out of the proxy first: until then, it answers short links.</p>
     ${problem !== undefined && html`<p class="error" role="alert">${problem}</p>`}
     ${parts.form(user, `${PATH}/${host}/remove`, [
       isUsed && parts.checkbox({ name: 'moves_links', label: `Give ${used} the primary domain` }),

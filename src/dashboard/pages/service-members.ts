@@ -1,5 +1,5 @@
 import { parseEmail } from '../../accounts/credentials.ts'
-import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
+import { issueOneTimeLink, NO_MEMBERS } from '../../accounts/one-time-links.ts'
 import { roleName } from '../../accounts/roles.ts'
 import type { AccountRow, MemberRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
@@ -58,7 +58,9 @@ export const serviceMemberPages = signedInPages(
         const about = { purpose: 'invite', personId: user.person.id, email } as const
         const to = { accountId: account.id, role: 'admin' } as const
         const { path, stored } = issueOneTimeLink(deps, { ...about, ...to }, deps.clock())
-        if (!(await deps.data.oneTimeLinks.add(stored))) throw new AppError('sign_in_needed')
+        const added = await deps.data.oneTimeLinks.add(stored)
+        if (added === 'full') throw refuse(NO_MEMBERS)
+        if (added === 'not_allowed') throw new AppError('sign_in_needed')
         log(context, 'invite.created', account)
         return linkPage(context, account, {
           title: 'Invitation',

@@ -64,8 +64,9 @@ async function sendPassword(context: AnonymousContext): Promise<Response> {
   const step = { person, identityId: 0 }
   if (hasSecondFactor(person)) return askForCode(context.deps, step, { next, isLong })
   const proof = { kind: 'one', passwordHash: person.passwordHash ?? '' } as const
-  const { cookies } = await startSession(context, { personId: person.id, proof }, isLong)
-  return seeOther(next ?? HOME, [...cookies, ...(await connectPending(context, person))])
+  const { cookies, user } = await startSession(context, { personId: person.id, proof }, isLong)
+  const connected = await connectPending(context, user)
+  return seeOther(connected.next ?? next ?? HOME, [...cookies, ...connected.cookies])
 }
 
 async function sendCode(context: AnonymousContext): Promise<Response> {
@@ -73,20 +74,22 @@ async function sendCode(context: AnonymousContext): Promise<Response> {
   const { next, isLong } = choices(context)
   const step = findStep(context)
   if (!step) return startAgain()
-  const { person, identityId } = step
+  const { person, identityId, provedAt } = step
   const factor = await checkCode(context, person)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
   const { id: personId, accountId } = person
-  const first = identityId === 0 ? { passwordHash: person.passwordHash ?? '' } : { identityId }
+  const first =
+    identityId === 0 ? { passwordHash: person.passwordHash ?? '' } : { identityId, provedAt }
   const proof = { ...first, ...factor }
   const isStaying = isLong && identityId === 0
-  const { cookies } = await startSession(context, { personId, proof }, isStaying)
+  const { cookies, user } = await startSession(context, { personId, proof }, isStaying)
   if (factor.kind === 'recovery') {
     const fields = { left: deps.data.secondFactors.countUnusedCodes(personId) }
     deps.security.record('recovery_code.used', origin, { accountId, fields })
   }
-  const ended = [deps.cookies.end('step'), ...(await connectPending(context, person))]
-  return seeOther(next ?? HOME, [...cookies, ...ended])
+  const connected = await connectPending(context, user)
+  const ended = [deps.cookies.end('step'), ...connected.cookies]
+  return seeOther(connected.next ?? next ?? HOME, [...cookies, ...ended])
 }
 
 /** Like `signIn` with what the form has, and logs why a sign-in was refused. */

@@ -103,11 +103,29 @@ export function failingPart(when: Conditions, visitor: Visitor): string | undefi
   return failing?.label
 }
 
-/** `v=2, preview`: the value of each parameter, or its name alone. */
+/** `v=2, preview`: the value of each parameter, or its name alone, encoded as in an address. */
 export const queryText = (query: Readonly<Record<string, string | true>>): string =>
   Object.entries(query)
-    .map(([name, value]) => (value === true ? name : `${name}=${value}`))
+    .map(([name, value]) => (value === true ? encoded(name) : `${encoded(name)}=${encoded(value)}`))
     .join(', ')
+
+const encoded = (text: string): string => text.replace(/[%&+,=?\s]/g, encodeURIComponent)
+
+/** Reads the text of `queryText`, and the query of an address. Undefined for a name given twice. */
+export function parseQueryText(text: string): Record<string, string | true> | undefined {
+  const query = text.trim()
+  // In an address, a comma is part of a value.
+  const parts = query.replace(/^\?/, '').split(/^\?|&/.test(query) ? /&|,\s+/ : ',')
+  const entries = parts
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map((part): [string, string | true] => {
+      const [[name, value] = ['', '']] = new URLSearchParams(part.replace(/^\?/, ''))
+      return [name, part.includes('=') ? value : true]
+    })
+  const parameters = Object.fromEntries(entries)
+  return Object.keys(parameters).length === entries.length ? parameters : undefined
+}
 
 /** A group of checkboxes for a list of values. */
 export function checkboxes(props: {

@@ -1,11 +1,11 @@
 import { decodePath } from '../../addresses/address.ts'
+import { readableHost } from '../../addresses/shown-host.ts'
 import type { PublicUrls } from '../../addresses/urls.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { CountedLink } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
-import { readableHost } from './shown-host.ts'
 import { shownUrl } from './shown-url.ts'
 
 /** Parts of the pages about links. */
@@ -53,7 +53,7 @@ export const domainChoices = (
 ): { value: string; label: string }[] =>
   ['', ...hosts].map((value) => ({
     value,
-    label: readableHost(value || addresses.shownPrimaryHost),
+    label: readableHost(addresses.shownHost(addresses.idOf(value))),
   }))
 
 /** A passcode in the only response that shows it. */

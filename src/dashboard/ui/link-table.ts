@@ -1,6 +1,6 @@
 import { hasRole } from '../../accounts/roles.ts'
 import type { Account } from '../../accounts/store.ts'
-import { searchTextOf } from '../../addresses/resolve.ts'
+import { pastedSearch } from '../../addresses/resolve.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
@@ -104,8 +104,7 @@ export async function loadTable(context: PageContext, query: TableQuery): Promis
   const { id: accountId } = context.user.account
   const linkCount = deps.accounts.findById(accountId)?.linkCount ?? 0
   const { page, byHits } = query
-  const search = searchTextOf(deps, accountId, query.search)
-  const filter = { ...filterOf({ ...query, search }, deps.clock()), byHits }
+  const filter = { ...filterOf(context, query), byHits }
   const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   const { total, links } = await deps.pages.findPage({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
@@ -123,15 +122,15 @@ const reachable = ({ byHits, total }: Pick<LinkTable, 'byHits' | 'total'>): numb
  * The links that a list has, on all its pages. States are those at the last full minute, so that
  * the pages of a list share one count.
  */
-export const filterOf = (
+export function filterOf(
+  { deps, user }: Pick<PageContext, 'deps' | 'user'>,
   { search, tag, state }: Pick<TableQuery, 'search' | 'tag' | 'state'>,
-  now: number,
-): LinkFilter => ({
-  search,
-  inProperties: true,
-  tag: tag === '' ? undefined : tag,
-  state: state === '' ? undefined : { is: state, at: now - (now % MINUTE) },
-})
+): LinkFilter {
+  const at = Math.floor(deps.clock() / MINUTE) * MINUTE
+  const found = pastedSearch(deps, user.account.id, search)
+  const tagged = tag === '' ? undefined : tag
+  return { ...found, inProperties: true, tag: tagged, state: state ? { is: state, at } : undefined }
+}
 
 /** Rows rendered in one time slice, so that redirects do not wait for a whole page. */
 const ROWS_AT_ONCE = 5

@@ -1,5 +1,5 @@
+import { readableHost } from '../../addresses/shown-host.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { readableHost } from './shown-host.ts'
 
 /**
  * Shortens a destination for a page, to about 200 characters, and decodes what people read. The

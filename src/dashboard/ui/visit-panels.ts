@@ -30,7 +30,7 @@ export interface VisitSection {
   hasCountries: boolean
   /** The page and the file of all values of a panel. Absent on a public page. */
   paths?: (kind: VisitKind) => { all: string; csv: string }
-  /** Sources that codes of the account were made with: their visits are scans. */
+  /** Words that codes of the account were made with: visits with them are scans. */
   refs?: readonly string[]
 }
 
@@ -72,7 +72,7 @@ function periodOf({ from, to }: DayRange): string {
 
 /** The visits from printed codes. Absent for an account without such codes. */
 function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
-  const scans = visits.values.referrer.filter(({ value }) => refs.includes(value))
+  const scans = visits.scans.filter(({ value }) => refs.includes(value))
   if (refs.length === 0) return false
   const hits = scans.reduce((sum, scan) => sum + scan.hits, 0)
   return html`
@@ -81,11 +81,18 @@ function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
       ${
         hits === 0
           ? html`<p class="hint">No scans of ${refs.slice(0, ROWS).join(', ')} yet.</p>`
-          : valueTable('referrer', scans.slice(0, ROWS), { visits, before })
+          : scanTable(scans.slice(0, ROWS), { visits, before })
       }
-      <p class="hint">${parts.plural(hits, 'scan')} of codes with a source of their own.</p>
+      <p class="hint">${parts.plural(hits, 'scan')}: visits whose address has the word of a
+        code (<code>ref=</code>).</p>
     </section>`
 }
+
+const scanTable = (scans: readonly VisitValue[], { visits, before }: Compared): Html =>
+  valueTable('referrer', scans, {
+    visits,
+    before: before && { ...before, values: { ...before.values, referrer: before.scans } },
+  })
 
 function panel({ visits, before, hasCountries, paths }: VisitSection, kind: VisitKind): Html {
   const { title } = PANELS[kind]
