@@ -62,7 +62,16 @@ const textsOf = (codes: readonly string[], ref = '') =>
 /** The most that a sheet has: PRINTED_LABELS=500 npm test -- test/e2e/print.test */
 const COUNT = Number(process.env.PRINTED_LABELS ?? 30)
 
-const SHEETS = ['a4', 'letter', 'l7160', '3475', '5160', '5163', 'a4&columns=4&rows=8&gap=0']
+const SHEETS = [
+  'a4',
+  'letter',
+  'l7160',
+  '3475',
+  '5160',
+  '5163',
+  'a4&columns=4&rows=8&gap=0',
+  'a4&margin=0&gap=0',
+]
 
 test.each(SHEETS)(
   `${COUNT} labels on %s: each code is whole and is read at 150 dpi`,
@@ -198,7 +207,7 @@ test('texts that a label lacks are counted, and an alias is printed in its own l
   const { status } = await it.app.call('PATCH', '/api/links/MENU00002', { key: 'enterprise', json })
   expect(status).toBe(200)
   const { text } = await it.member.get('/app/print?labels=3475')
-  expect(text).toContain('1 title without enough room')
+  expect(text).toContain('1 title left out')
   expect(text).toContain('1 title and 1 address in letters that our typeface')
   const svg = new TextDecoder().decode((await it.load('/page.svg?labels=3475')).bytes)
   const lines = [...svg.matchAll(/<text [^>]*>([^<]*)<\/text>/g)].map(([, line = '']) => line)
