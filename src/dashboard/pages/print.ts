@@ -52,7 +52,7 @@ export const printPages = signedInPages({
     return fileResponse(pdf, { name: 'hopcode-labels.pdf', type: 'application/pdf' })
   },
   [`GET ${PATH}/codes.zip`]: async (context) => {
-    const links = await chosenLinks(context, IMAGES_MAX)
+    const links = await someLinks(context, IMAGES_MAX)
     const { options, problems } = readChoice(context)
     const [problem] = Object.values(problems)
     if (problem) throw refuse(problem)
@@ -80,6 +80,13 @@ async function chosenLinks(
     if (links.length >= max) break
   }
   return links.slice(0, max)
+}
+
+/** The same for a file. Throws 404 without links. */
+async function someLinks(context: PageContext, max: number): Promise<DetailedLink[]> {
+  const links = await chosenLinks(context, max)
+  if (links.length === 0) throw new AppError('page_not_found')
+  return links
 }
 
 interface PrintChoice {
@@ -146,7 +153,7 @@ async function sheetsOf(context: PageContext): Promise<Sheet[]> {
   const choice = readChoice(context)
   const [problem] = Object.values(choice.problems)
   if (problem) throw refuse(problem)
-  return pagesOf(context, choice, await chosenLinks(context, LABELS_MAX))
+  return pagesOf(context, choice, await someLinks(context, LABELS_MAX))
 }
 
 function pagesOf(
