@@ -3,7 +3,7 @@ import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
-import { passwords } from './passwords.ts'
+import { importedPasswords, passwords } from './passwords.ts'
 import { rules } from './rules.ts'
 import {
   importQueues,
@@ -30,6 +30,7 @@ export const ATTACKS: readonly Attack[] = [
   signIns,
   signUps,
   passwords,
+  importedPasswords,
   staticFiles,
   addresses,
   impostors,
