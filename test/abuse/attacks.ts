@@ -4,7 +4,7 @@ import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { drawnImages, sheets } from './drawing.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
-import { passwords } from './passwords.ts'
+import { importedPasswords, passwords } from './passwords.ts'
 import { providerAnswers, providerSlots } from './provider-attacks.ts'
 import { rules } from './rules.ts'
 import {
@@ -34,6 +34,7 @@ export const ATTACKS: readonly Attack[] = [
   providerAnswers,
   providerSlots,
   passwords,
+  importedPasswords,
   staticFiles,
   addresses,
   impostors,
