@@ -1,6 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
-import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
+import { csvLine } from '../lib/csv.ts'
 import { type AliasReads, aliasLists, type StoredAlias } from '../links/aliases.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { PublicUrls } from '../links/link.ts'
@@ -40,7 +40,7 @@ export async function exportPage(
     isCsv ? csvRow(deps.addresses, link) : jsonLine(link, aliases.get(link.id) ?? []),
   )
   const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
-  const head = isCsv ? BYTE_ORDER_MARK + csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
+  const head = isCsv ? csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
   return { text: (above === 0 ? head : '') + lines.join(''), next }
 }
 
