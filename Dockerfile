@@ -1,5 +1,6 @@
-# Builds with the Bun that package.json and bun.lock pin; the binary contains it.
-FROM oven/bun:1.4.5-slim AS build
+# Builds with the Bun that package.json and bun.lock pin; the binary contains it. Podman and Buildah
+# need the whole names of images.
+FROM docker.io/oven/bun:1.4.5-slim AS build
 WORKDIR /build
 COPY package.json bun.lock bunfig.toml ./
 # The build needs neither the development packages nor a second Bun.
@@ -10,7 +11,7 @@ COPY scripts/build.ts ./scripts/
 COPY src ./src
 RUN bun scripts/build.ts
 
-FROM debian:12.12-slim
+FROM docker.io/library/debian:12.12-slim
 COPY --from=build /build/dist/hopcode /usr/local/bin/hopcode
 # A new volume takes its owner from this folder.
 RUN install -d -o 65532 -g 65532 -m 0750 /data

@@ -2,11 +2,13 @@
  * Uses the published API description with programs of others: `npm run test:clients`, or
  * `npm run test:clients -- go redocly` for some of them. Clients are generated, compiled, and used
  * by the programs in scripts/clients on a service of their own; two linters read the description,
- * and Schemathesis sends requests made from it. Needs Java, Maven, Rust, Go and Python 3, and the
- * package registries of their languages. A tool that is missing is a failure.
+ * and Schemathesis sends requests made from it, at least 10,000 or `--cases N`. Needs Java, Maven,
+ * Rust, Go and Python 3, and the package registries of their languages. A tool that is missing is a
+ * failure, and with `--present` leaves its steps out by name.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { makeAccount, Service, unlimited } from '../test/support/binary.ts'
 import { temporaryFolder } from '../test/support/folder.ts'
 
@@ -19,15 +21,16 @@ const GENERATOR = 'openapi-generator-cli-7.25.0.jar'
 const SPECTRAL = '@stoplight/spectral-cli@6.16.3'
 const REDOCLY = '@redocly/cli@2.77.0'
 const SCHEMATHESIS = 'schemathesis==4.32.5'
-/** Of each operation. */
-const EXAMPLES = 700
 const CASES_MIN = 10_000
+/** Operations that can have as many different requests as are asked for. */
+const OPERATIONS = 14
 const OUTPUT_LINES = 40
 
 interface Run {
   description: string
   service: Service
   apiKey: string
+  casesMin: number
 }
 
 interface Options {
@@ -157,14 +160,16 @@ async function nodeTool(specification: string, name: string): Promise<string[]> 
   return [join(folder, 'node_modules/.bin', name)]
 }
 
-async function schemathesis({ service, apiKey }: Run): Promise<string> {
+async function schemathesis({ service, apiKey, casesMin }: Run): Promise<string> {
   const bin = await environment('schemathesis-environment')
   await run([join(bin, 'pip'), 'install', '-q', SCHEMATHESIS])
   const settings = ['--config-file', join(ROOT, 'schemathesis.toml'), 'run']
-  const words = [`${service.url}/docs/json`, '-H', `X-API-Key: ${apiKey}`, '-n', String(EXAMPLES)]
-  const output = await run([join(bin, 'schemathesis'), ...settings, ...words])
+  const examples = String(Math.ceil(casesMin / OPERATIONS))
+  const words = [`${service.url}/docs/json`, '-H', `X-API-Key: ${apiKey}`, '-n', examples]
+  // The settings name the hooks from the root folder.
+  const output = await run([join(bin, 'schemathesis'), ...settings, ...words], { cwd: ROOT })
   const cases = Number(/(\d[\d,]*) generated/.exec(output)?.[1]?.replaceAll(',', ''))
-  if (cases >= CASES_MIN) return output
+  if (cases >= casesMin) return output
   throw new Error(`only ${cases} cases:\n${output.split('\n').slice(-OUTPUT_LINES).join('\n')}`)
 }
 
@@ -179,8 +184,33 @@ const STEPS: Readonly<Record<string, (on: Run) => Promise<string>>> = {
   schemathesis,
 }
 
-async function main(wanted: readonly string[]): Promise<number> {
-  const names = wanted.length > 0 ? wanted : Object.keys(STEPS)
+const GENERATOR_TOOLS = ['java', 'mvn']
+const TOOLS: Readonly<Record<string, readonly string[]>> = {
+  go: [...GENERATOR_TOOLS, 'go'],
+  typescript: GENERATOR_TOOLS,
+  python: [...GENERATOR_TOOLS, 'python3'],
+  java: [...GENERATOR_TOOLS, 'javac'],
+  rust: [...GENERATOR_TOOLS, 'cargo'],
+  schemathesis: ['python3'],
+}
+
+/** The steps whose tools are here. Prints why others are left out. */
+const present = (names: readonly string[]): string[] =>
+  names.filter((name) => {
+    const missing = (TOOLS[name] ?? []).filter((tool) => Bun.which(tool) === null)
+    if (missing.length > 0) console.log(`${name}: left out, without ${missing.join(', ')}`)
+    return missing.length === 0
+  })
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { present: { type: 'boolean' }, cases: { type: 'string' } },
+    allowPositionals: true,
+  })
+  const casesMin = Number(values.cases ?? CASES_MIN)
+  const wanted = positionals.length > 0 ? positionals : Object.keys(STEPS)
+  const names = values.present ? present(wanted) : wanted
   mkdirSync(WORK, { recursive: true })
   let failed = 0
   for (const name of names) {
@@ -195,7 +225,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     rmSync(description, { force: true })
     await Bun.write(description, await service.fetch('/docs/json'))
     const start = Date.now()
-    const result = await step({ description, service, apiKey }).then(
+    const result = await step({ description, service, apiKey, casesMin }).then(
       (output) => ({ word: 'passed', output: output.split('\n').slice(-3).join('\n') }),
       (error: unknown) => ({ word: 'FAILED', output: String(error) }),
     )

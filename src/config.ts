@@ -233,7 +233,8 @@ const activeSettings = (present: Present) =>
   listSettings().map(({ name, fallback, meaning }) => {
     const text = present[name]
     const isSet = text !== undefined
-    return { name, meaning, isSet, value: isSet ? activeValue(name, text) : fallback }
+    const value = isSet ? activeValue(name, text) : fallback
+    return { name, meaning, isSet, value, isShortened: isSet && value !== text }
   })
 
 function badSettings(issues: readonly z.core.$ZodIssue[], present: Present): ConfigError {

@@ -79,6 +79,30 @@ test('no install script is run: package.json trusts none, and the page lists eac
   expect(named).toEqual([...new Set(names)])
 })
 
+test('no package in the program has an install script, whichever client installs it', () => {
+  const needed = placesNeededBy(Object.keys(manifest.dependencies))
+  const locked = needed.map((place) => lock.get(place) as Locked)
+  expect(locked.filter(([, , { hasInstallScript }]) => hasInstallScript)).toEqual([])
+  // The name of a package that reports each installation to a company has an empty package.
+  expect(needed).toContain('@scarf/scarf')
+  expect(locked.filter(([name]) => name.startsWith('@scarf/'))).toEqual([])
+})
+
+test('images are named with their registry: not every program knows a default one', () => {
+  const texts = [
+    'Dockerfile',
+    'docs/operations/compose.yaml',
+    'docs/operations/cluster-compose.yaml',
+  ]
+  const images = texts.flatMap((path) =>
+    [...read(path).matchAll(/^(?:FROM|\s*image:)\s+(\S+)/gm)].map(([, name = '']) => name),
+  )
+  expect(images.length).toBeGreaterThan(4)
+  // The image that is built here.
+  const others = images.filter((name) => name !== 'hopcode')
+  expect(others.filter((name) => !/^[\w.-]+\.[a-z]+\/\S+:\S+$/.test(name))).toEqual([])
+})
+
 test('every package of bun.lock has the SHA-512 of its contents', () => {
   expect(lock.size).toBeGreaterThan(100)
   for (const [, , , integrity] of lock.values()) {

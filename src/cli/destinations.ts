@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
 import type { LinkChange } from '../client/client.ts'
 import { print } from '../lib/log.ts'
-import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './errors.ts'
+import { readText } from './input.ts'
 import { parseText } from './options.ts'
 import { explained, keyHolder, REMOTE, requireOne, type Target, target } from './remote.ts'
 
@@ -19,7 +18,7 @@ export function addDestinationsCommand(link: Command): void {
     .argument('<LINK>', 'its code, alias, short URL or title', parseText)
     .argument('[FILE]', 'the list of destinations as JSON; - is standard input', parseText)
     .action(async (text, file) => {
-      const list = file === undefined ? undefined : parseList(await read(file))
+      const list = file === undefined ? undefined : parseList(await readText(file))
       const service = await target()
       const link = await requireOne(service, text)
       const { destinations } = list ? await setDestinations(service, link.code, list) : link
@@ -32,14 +31,6 @@ const setDestinations = (service: Target, code: string, list: unknown[]) =>
     service.url,
     keyHolder(service).patchLink(code, { destinations: list as LinkChange['destinations'] & {} }),
   )
-
-async function read(file: string): Promise<string> {
-  try {
-    return file === '-' ? await Bun.stdin.text() : await readFile(file, 'utf8')
-  } catch (error) {
-    throw new CommandError(`${file} cannot be read: ${messageOf(error)}`)
-  }
-}
 
 /** The service validates the elements. An empty text is no list, so that nothing is removed. */
 function parseList(text: string): unknown[] {

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream'
 import type { Command } from '@commander-js/extra-typings'
 import { print, printNotice } from '../lib/log.ts'
 import { CommandError } from './errors.ts'
+import { readText } from './input.ts'
 import { parseText } from './options.ts'
 import { explained, keyHolder, REMOTE, requireOne, target } from './remote.ts'
 
@@ -28,7 +29,7 @@ export function addLinkPasswordCommand(link: Command): void {
 
 /** Never from an argument, which other users of the machine and the history of the shell see. */
 async function readPassword(): Promise<string> {
-  const password = process.stdin.isTTY ? await askTwice() : oneLine(await Bun.stdin.text())
+  const password = process.stdin.isTTY ? await askTwice() : oneLine(await readText('-'))
   if (password === '') throw new CommandError('no password was entered')
   return password
 }

@@ -83,3 +83,12 @@ test.each([
   expect(out).toStartWith(start)
   expect(out).not.toBe('')
 })
+
+test('the help of each command begins with its usage and has no line of a sign alone', async () => {
+  const lines = ['help', '--help', 'help account', 'help shorten', 'help link', 'help help']
+  for (const line of lines) {
+    const { out } = await run(line)
+    expect(out).toStartWith('Usage: hopcode')
+    expect(out.split('\n').filter((one) => /^\W+$/.test(one))).toEqual([])
+  }
+})

@@ -118,7 +118,7 @@ function usageOf(command: CommandUnknownOpts): string {
 }
 
 const sentence = (text: string): string =>
-  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/\.$|: .*$/.test(text) ? '' : '.'}`
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/^$|\.$|: .*$/.test(text) ? '' : '.'}`
 
 /** The commands of groups are listed one by one. */
 function formatHelp(command: CommandUnknownOpts, help: Help): string {

@@ -131,7 +131,8 @@ async function listenForOperators(app: App, { metricsListen }: Config): Promise<
  * A service manager or a container keeps both in one journal, and every reader of that journal can
  * become the owner while the link works. Each start creates a new link until there is an owner.
  */
-function welcome({ baseUrl, host, dataDir }: Config, { setupLink, port }: App): void {
+function welcome(config: Config, { setupLink, port }: App): void {
+  const { baseUrl, host, dataDir } = config
   print(`Hopcode ${VERSION} is running. Press Ctrl+C to stop.`)
   print(`  Short links  ${baseUrl}`)
   print(`  Dashboard    ${baseUrl}/app`)
@@ -141,13 +142,35 @@ function welcome({ baseUrl, host, dataDir }: Config, { setupLink, port }: App): 
   const address = networkAddress()
   if (isLoopback(new URL(baseUrl).hostname) && address !== undefined) {
     print('Only this machine can open these addresses. For phones in your network, start with:')
-    print(`  BASE_URL=http://${address}:${port} ${startCommand()}`)
+    const { words, missing } = environmentFor(config, port)
+    print(`  ${[`BASE_URL=http://${address}:${port}`, ...words, startCommand()].join(' ')}`)
+    if (missing.length > 0) print(`and with ${missing.join(', ')} as now.`)
   }
   if (setupLink) {
     print('Create your owner account (this link works once, for 24 hours):')
     print(`  ${setupLink}`)
   }
 }
+
+/**
+ * The settings of this start as words of a shell, in addition to `BASE_URL`. `missing`: names of
+ * those that may contain a secret. A loopback `HOST` would keep other machines out.
+ */
+function environmentFor({ settings }: Config, port: number) {
+  const set = settings
+    .filter(({ name, isSet }) => isSet && name !== 'BASE_URL')
+    .filter(({ name, value }) => name !== 'HOST' || !isLoopback(urlHost(value)))
+    .map((one) => (one.name === 'PORT' ? { ...one, value: String(port) } : one))
+  return {
+    words: set
+      .filter(({ isShortened }) => !isShortened)
+      .map(({ name, value }) => `${name}=${shellWord(value)}`),
+    missing: set.filter(({ isShortened }) => isShortened).map(({ name }) => name),
+  }
+}
+
+const shellWord = (text: string): string =>
+  /^[\w./:,+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname.startsWith('127.') || hostname === '[::1]'
@@ -160,6 +183,6 @@ function networkAddress(): string | undefined {
 
 /** The command that starts the service, for messages: the binary, or the npm script. */
 function startCommand(): string {
-  if (Bun.main.startsWith('/$bunfs/')) return process.execPath
+  if (Bun.main.startsWith('/$bunfs/')) return shellWord(process.execPath)
   return Bun.which('npm') ? 'npm start' : 'bun start'
 }

@@ -63,7 +63,7 @@ export const sessions = sqliteTable(
     address: text().notNull(),
     /** The browser's own name, at most 200 characters. */
     agent: text().notNull(),
-    /** When the password was last entered in this session. */
+    /** When the person last proved who they are: by the password, or at the provider. */
     provedAt: integer('proved_at').notNull().default(0),
     /** 1: lasts 30 days, because its owner chose to stay signed in. */
     isLong: integer('is_long').notNull().default(0),

@@ -4,7 +4,7 @@ import type { AliasReads, StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
-import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
+import { csvLine } from '../lib/csv.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
@@ -44,7 +44,7 @@ export async function exportPage(
       : jsonLine(deps.addresses, link, aliases.get(link.id) ?? []),
   )
   const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
-  const head = isCsv ? BYTE_ORDER_MARK + csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
+  const head = isCsv ? csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
   return { text: (above === 0 ? head : '') + lines.join(''), next }
 }
 

@@ -11,6 +11,11 @@ interface Format extends Dialect {
   label: string
   /** Names as `plainName` writes them: a row with all names of a list is of the format. */
   marks: readonly (readonly string[])[]
+  /**
+   * The marks of a CSV file, where they are others: those of a file that the service or a tool for
+   * it writes. Spreadsheets of people have names such as “ID, URL, Slug” too.
+   */
+  csvMarks?: readonly (readonly string[])[]
   /** What an importer must know. */
   note?: string
 }
@@ -21,10 +26,15 @@ const FORMATS = {
   shlink: {
     label: 'Shlink',
     marks: [['shortcode', 'longurl']],
+    csvMarks: [['shortcode', 'longurl', 'shorturl', 'visits']],
     forwardsQuery: true,
     note: 'Its counts include bots.',
   },
-  kutt: { label: 'Kutt', marks: [['address', 'target']] },
+  kutt: {
+    label: 'Kutt',
+    marks: [['address', 'target']],
+    csvMarks: [['address', 'target', 'visitcount']],
+  },
   polr: { label: 'Polr', marks: [['shorturl', 'longurl', 'secretkey']] },
   chhoto: {
     label: 'Chhoto URL',
@@ -32,11 +42,13 @@ const FORMATS = {
       ['shorturl', 'longurl', 'expirytime'],
       ['shortlink', 'longlink'],
     ],
+    csvMarks: [['shorturl', 'longurl', 'expirytime']],
     note: 'It has no dates of creation.',
   },
   sink: {
     label: 'Sink',
     marks: [['slug', 'url', 'id']],
+    csvMarks: [],
     isAnyCase: true,
     note: 'Its export has no counts. Its paths work in any letter case, as in Sink.',
   },
@@ -46,6 +58,7 @@ const FORMATS = {
       ['link', 'longurl', 'id'],
       ['bitlink', 'longurl'],
     ],
+    csvMarks: [['bitlink', 'longurl']],
     note: 'Answers of its API have no counts.',
   },
   dub: {
@@ -54,6 +67,7 @@ const FORMATS = {
       ['key', 'url', 'domain'],
       ['shortlink', 'destinationurl'],
     ],
+    csvMarks: [['shortlink', 'destinationurl']],
   },
   shortio: { label: 'Short.io', marks: [['originalurl', 'path']] },
   rebrandly: { label: 'Rebrandly', marks: [['slashtag', 'destination']] },
@@ -96,20 +110,22 @@ export async function openSource(
   file: SourceFile,
   named: FormatName | 'auto',
 ): Promise<OpenSource> {
-  const rows = named === 'hopcode' ? undefined : await rowsOf(file)
-  if (!rows) return { format: 'hopcode', rows: () => readLines(file) }
+  const found = named === 'hopcode' ? undefined : await rowsOf(file)
+  if (!found) return { format: 'hopcode', rows: () => readLines(file) }
+  const { rows, isCsv } = found
   const first = await firstRowOf(rows)
   const names = Object.keys(first?.values ?? {}).map(plainName)
   if (first && !hasUrl(names)) {
-    const found = names.slice(0, 10).join(', ').slice(0, 200)
+    const listed = names.slice(0, 10).join(', ').slice(0, 200)
     throw new SourceError(
       `${file.name} has no column that Hopcode takes for a destination, such as “Long URL”. ` +
-        `It has: ${found}. ${KNOWN}`,
+        `It has: ${listed}. ${KNOWN}`,
     )
   }
-  const known = FORMAT_NAMES.find((name) =>
-    formatOf(name).marks.some((mark) => mark.every((one) => names.includes(one))),
-  )
+  const known = FORMAT_NAMES.find((name) => {
+    const { marks, csvMarks = marks } = formatOf(name)
+    return (isCsv ? csvMarks : marks).some((mark) => mark.every((one) => names.includes(one)))
+  })
   return { format: named === 'auto' ? (known ?? 'csv') : named, rows }
 }
 
@@ -128,15 +144,15 @@ async function firstRowOf(rows: () => AsyncGenerator<SourceRow, void>) {
 /** Undefined for an export of Hopcode. */
 async function rowsOf(
   file: SourceFile,
-): Promise<(() => AsyncGenerator<SourceRow, void>) | undefined> {
+): Promise<{ rows: () => AsyncGenerator<SourceRow, void>; isCsv: boolean } | undefined> {
   const isDatabase = (await file.blob.slice(0, SQLITE.length).text()) === SQLITE
-  if (isDatabase) return () => readSqlite(file)
+  if (isDatabase) return { rows: () => readSqlite(file), isCsv: false }
   const beginning = await beginningOf(file)
   const text = beginning.start.trimStart()
   if (isHeaderLine(text)) return undefined
-  const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)
+  const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY |PRAGMA )/i.test(text)
   const read = /^[[{]/.test(text) ? readJson : isDump ? readSql : readCsv
-  return () => read(file, beginning)
+  return { rows: () => read(file, beginning), isCsv: read === readCsv }
 }
 
 const LINE_LENGTH_MAX = 1024 * 1024

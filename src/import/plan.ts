@@ -46,6 +46,10 @@ export interface ReadRow<Sent> {
   path: string
   /** What the import changes in the link. */
   notes: readonly string[]
+  /** Hits of the link, which count if the row creates it. */
+  hits?: number
+  /** What Hopcode does not have of the link. */
+  lost?: readonly string[]
   /** Set if the row is not sent. */
   result?: RowResult
   sent?: Sent
@@ -67,8 +71,7 @@ export type Reading<Sent> =
   | { found: Found }
   /** The second pass: the rows of one call. */
   | { rows: ReadRow<Sent>[] }
-  /** The end. `lost`: how many links had each thing that Hopcode does not have. */
-  | { hits: number; lost: Record<string, number> }
+  | { isEnd: true }
 
 /** Files of more rows are imported in their own order, because sorting needs them in memory. */
 const SORTED_ROWS_MAX = 100_000
@@ -205,7 +208,7 @@ async function* secondPass<As extends keyof SentRows>(
     if (batch.isFull) yield { rows: batch.drain() }
   }
   yield { rows: batch.drain() }
-  yield { hits: batch.hits, lost: batch.lost }
+  yield { isEnd: true }
 }
 
 /** Oldest first, if there are not too many: lists show the newest link first. */
@@ -234,8 +237,6 @@ const SENT_CHARACTERS_MAX = 250_000
 
 /** Collects the rows of one call. */
 class Batch<As extends keyof SentRows> {
-  hits = 0
-  readonly lost: Record<string, number> = {}
   readonly #scan: Scan
   readonly #options: ReadOptions<As>
   #rows: ReadRow<SentRows[As]>[] = []
@@ -284,9 +285,12 @@ class Batch<As extends keyof SentRows> {
       return
     }
     if (keptPasswordOf(link, this.#options)) this.#passwords++
-    for (const name of link.lost) this.lost[name] = (this.lost[name] ?? 0) + 1
-    if (!this.#options.withoutHits) this.hits += link.hits
-    this.#send(row, lineOf(link, this.#options, this.#scan), link)
+    const { hits, lost } = link
+    const counted = {
+      ...(hits > 0 && !this.#options.withoutHits && { hits }),
+      ...(lost.length > 0 && { lost }),
+    }
+    this.#send({ ...row, ...counted }, lineOf(link, this.#options, this.#scan), link)
   }
 
   #push(row: ReadRow<SentRows[As]>, characters: number): void {

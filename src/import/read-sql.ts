@@ -12,6 +12,13 @@ import { type Beginning, textOf } from './text.ts'
 /** Characters without the end of a row or statement, after the first row. */
 const UNREAD_MAX = 1024 * 1024
 
+/** Characters of the beginning of a statement, up to the names of its columns. */
+const NAME_MAX = 4096
+const TABLE = /^CREATE\s+(?:\w+\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([`"\w.]+)\s*\(/i
+
+const INSERT =
+  /^(?:INSERT\s+(?:IGNORE\s+)?|REPLACE\s+)INTO\s+([`"\w.]+)\s*(?:\(([^)]*)\)\s*)?VALUES\s*/i
+
 type Cell = string | null
 
 /** One of these and one of those columns: a table of links. */
@@ -94,6 +101,10 @@ class Dump {
 
   *#rowOf({ columns, kind }: Table, cells: readonly Cell[]): Generator<SourceRow, void> {
     if (kind === 'other') return
+    if (cells.length !== columns.length) {
+      const found = `${cells.length} values for ${columns.length} columns`
+      throw new SourceError(`${this.#file} has a row with ${found} (${columns.join(', ')}).`)
+    }
     const values: Record<string, Cell> = {}
     for (const [i, column] of columns.entries()) values[column] = cells[i] ?? null
     if (kind === 'domains') {
@@ -107,15 +118,14 @@ class Dump {
 
   /** Skips to the rows of a table. False if the text ends before. */
   #readStatement(): boolean {
-    const rest = this.#text.slice(this.#at, this.#at + 4096)
+    const rest = this.#text.slice(this.#at, this.#at + NAME_MAX)
     const blank = /^(?:\s+|;)/.exec(rest)?.[0].length
     if (blank) return this.#move(blank)
     if (rest === '') return false
     if (/^(?:--|#)/.test(rest)) return this.#moveAfter('\n')
     if (rest.startsWith('/*')) return this.#moveAfter('*/')
     const rows =
-      /^INSERT (?:IGNORE )?INTO\s+([`"\w.]+)\s*(?:\(([^)]*)\)\s*)?VALUES\s*/i.exec(rest) ??
-      /^COPY\s+([`"\w.]+)\s*\(([^)]*)\)\s+FROM stdin;\r?\n/i.exec(rest)
+      INSERT.exec(rest) ?? /^COPY\s+([`"\w.]+)\s*\(([^)]*)\)\s+FROM stdin;\r?\n/i.exec(rest)
     if (rows) return this.#begin(rows)
     return this.#skipStatement()
   }
@@ -133,14 +143,9 @@ class Dump {
   #skipStatement(): boolean {
     const end = endOfStatement(this.#text, this.#at)
     if (end === undefined) return false
-    const statement = this.#text.slice(this.#at, Math.min(end, this.#at + 65_536))
-    const table = /^CREATE TABLE\s+(?:IF NOT EXISTS\s+)?([`"\w.]+)\s*\(/i.exec(statement)
-    if (table) {
-      const columns = statement.matchAll(/^[\t ]*[`"](\w+)[`"]\s+\w/gm)
-      this.#columns.set(
-        nameOf(table[1] ?? ''),
-        [...columns].map(([, column = '']) => column),
-      )
+    const [head, name = ''] = TABLE.exec(this.#text.slice(this.#at, this.#at + NAME_MAX)) ?? []
+    if (head) {
+      this.#columns.set(nameOf(name), columnsIn(this.#text.slice(this.#at + head.length, end)))
     }
     return this.#move(end - this.#at)
   }
@@ -180,18 +185,49 @@ class Dump {
     }
     const cells: Cell[] = []
     for (at++; ; at++) {
-      while (text[at] === ' ' || text[at] === '\n') at++
+      while (/\s/.test(text[at] ?? '')) at++
       const cell = text[at] === "'" ? readQuoted(text, at) : readBare(text, at)
       if (!cell || text[cell.end] === undefined) return undefined
       cells.push(cell.value)
       at = cell.end
-      while (text[at] === ' ' || text[at] === '\n') at++
+      while (/\s/.test(text[at] ?? '')) at++
       if (text[at] === undefined) return undefined
       if (text[at] === ')') break
     }
     this.#at = at + 1
     return cells
   }
+}
+
+const QUOTED = String.raw`'(?:[^'\\]|\\.|'')*'|"(?:[^"]|"")*"|\`(?:[^\`]|\`\`)*\``
+const COMMENT = String.raw`--(?=\s)[^\n]*|#[^\n]*|/\*.*?\*/`
+/** Texts, names in quotes, comments and the signs that divide definitions. */
+const TOKEN = new RegExp(`${QUOTED}|${COMMENT}|[(),]|[^'"\`(),#/-]+|[-/]`, 'gs')
+
+const OTHER_DEFINITION =
+  /^(?:PRIMARY|UNIQUE|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|SPATIAL|EXCLUDE|LIKE|PERIOD\s+FOR)\b/i
+/** `KEY name (column)`. In contrast, `key varchar(9)` is a column. */
+const INDEX = /^(?:KEY|INDEX)\b\s*(?:(?:`[^`]*`|"[^"]*"|\w+)\s*)?(?:USING\s+\w+\s*)?\(\s*[^\s\d']/i
+const isColumn = (definition: string): boolean =>
+  !OTHER_DEFINITION.test(definition) && !INDEX.test(definition)
+
+/** The names of the columns, in order. `definitions`: what follows the first parenthesis. */
+function columnsIn(definitions: string): string[] {
+  const columns: string[] = []
+  let depth = 0
+  let definition = ''
+  for (const [token] of definitions.matchAll(TOKEN)) {
+    if (token === '(') depth++
+    else if (token === ')') depth--
+    if (depth < 0 || (depth === 0 && token === ',')) {
+      const text = definition.trim()
+      const name = /^(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|\w+)/.exec(text)
+      if (name && isColumn(text)) columns.push(name[1] ?? name[2] ?? name[0])
+      definition = ''
+      if (depth < 0) break
+    } else definition += /^(?:--|#|\/\*)/.test(token) ? ' ' : token
+  }
+  return columns
 }
 
 const nameOf = (quoted: string): string => quoted.replace(/[`"\s]/g, '').replace(/^.*\./, '')
@@ -249,11 +285,20 @@ function readBare(text: string, start: number): ReadCell | undefined {
 
 /** The position after its semicolon; undefined if the text ends before. */
 function endOfStatement(text: string, start: number): number | undefined {
-  const quote = /['"`;]/g
+  // Elsewhere # is an operator of PostgreSQL.
+  const isTable = TABLE.test(text.slice(start, start + NAME_MAX))
+  const quote = isTable ? /['"`;#]|--\s|\/\*/g : /['"`;]|--\s|\/\*/g
   quote.lastIndex = start
   for (let found = quote.exec(text); found; found = quote.exec(text)) {
     const [sign] = found
     if (sign === ';') return found.index + 1
+    if (sign === '#' || sign.length > 1) {
+      const closing = sign === '/*' ? '*/' : '\n'
+      const end = text.indexOf(closing, found.index + Math.min(2, sign.length))
+      if (end < 0) return undefined
+      quote.lastIndex = end + closing.length
+      continue
+    }
     const closing = new RegExp(`\\\\[\\s\\S]|${sign}`, 'g')
     closing.lastIndex = found.index + 1
     let end = closing.exec(text)

@@ -69,7 +69,7 @@ export async function* readInProcess<As extends keyof SentRows>(
     if ('domains' in answer) throw new SeveralDomains(answer.domains)
     if ('failure' in answer) throw new Error(answer.failure)
     yield answer
-    if ('lost' in answer) return
+    if ('isEnd' in answer) return
   }
 }
 

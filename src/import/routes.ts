@@ -6,6 +6,7 @@ import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
+import { utf8Text } from '../lib/utf8.ts'
 import { bulkBytesMax } from '../links/create.ts'
 import { strictBody } from '../links/schema.ts'
 import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
@@ -98,8 +99,6 @@ const postRoute = (deps: Deps) =>
     },
   )
 
-const decoder = new TextDecoder('utf-8', { fatal: true })
-
 async function readLines(
   { bodies }: Deps,
   request: Request,
@@ -109,12 +108,8 @@ async function readLines(
     throw new AppError('unsupported_media_type', LINES_TYPE)
   }
   using body = await bodies.read(request, { owner, bytesMax: bulkBytesMax(linesMax) })
-  let text: string
-  try {
-    text = decoder.decode(body.bytes)
-  } catch {
-    throw new AppError('invalid_utf8')
-  }
+  const text = utf8Text(body.bytes)
+  if (text === undefined) throw new AppError('invalid_utf8')
   // Empty lines cost memory too. The last text is the one after the last line break.
   const all = text.split('\n', 2 * linesMax + 2)
   const lines = all.filter((line) => line.trim() !== '')

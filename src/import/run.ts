@@ -16,6 +16,7 @@ export interface Summary {
   format: FormatName
   rows: number
   counts: Partial<Record<Outcome, number>>
+  /** Those of the links that were created, as is `lost`. */
   hits: number
   /** How many links had each thing that Hopcode does not have. */
   lost: Record<string, number>
@@ -52,7 +53,14 @@ export async function* runImport<Sent>(
     const { results, stored } = sent.length > 0 ? await send(sent, before) : NOTHING_SENT
     before = addStored(before, stored)
     let next = 0
-    return rows.map((row) => importedRow(row, row.result ?? results[next++]))
+    return rows.map((row) => {
+      const imported = importedRow(row, row.result ?? results[next++])
+      if (isCreated(imported.outcome)) {
+        summary.hits += row.hits ?? 0
+        for (const name of row.lost ?? []) summary.lost[name] = (summary.lost[name] ?? 0) + 1
+      }
+      return imported
+    })
   }
   let pending: Promise<ImportedRow[]> = Promise.resolve([])
   for await (const reading of readings) {
@@ -66,7 +74,7 @@ export async function* runImport<Sent>(
       pending = sendAll(reading.rows)
       pending.catch(() => {})
       yield note(done)
-    } else Object.assign(summary, reading)
+    }
   }
   yield note(await pending)
   return summary

@@ -101,6 +101,58 @@ test('a queue that is full of keys with one job each refuses a new one', async (
   await arrive(4)
 })
 
+/** Begins jobs of keys, each in the group of its first letter. One of `ax9` costs 9. */
+async function settleCosts(keys: string, jobsMax = 100): Promise<string> {
+  const queue = new FairQueue({ jobsMax, full })
+  const order: string[] = []
+  const jobs = keys.split(' ').map((name) => {
+    const [, key = '', group = '', cost = ''] = /^(([a-z])[a-z]?)(\d*)$/.exec(name) ?? []
+    const share = { group, cost: Number(cost || 1) }
+    return queue.run(key, async () => void order.push(key), undefined, share)
+  })
+  const outcomes = await Promise.allSettled(jobs)
+  const refused = outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))
+  return `${order.join(' ')} refused ${refused.join()}`
+}
+
+const shares = [
+  ['short jobs come before long ones that have not begun', 'a9 a9 b9 c9 d1', 'a d a b c refused '],
+  ['keys get the same cost, not the same number', 'a1 a4 a4 b1 b1 b1 b1', 'a b b b a b a refused '],
+  [
+    'keys of a group get together what one key gets',
+    'ax ax ay az b b b',
+    'ax ax b ay b az b refused ',
+  ],
+  ['a short job comes first in its group, too', 'ax9 ax9 ay9 az1 b9', 'ax az ax b ay refused '],
+] as const
+
+test.each(shares)('%s', async (_, keys, order) => {
+  expect(await settleCosts(keys)).toBe(order)
+})
+
+const full6 = [
+  ['a key with fewer jobs displaces by cost', 'a1 a1 b4 c1', 'a a c refused 2'],
+  [
+    'a group with the most loses, of its keys the one with the most',
+    'ax1 ax1 ay3 az1 b1',
+    'ax ax b az refused 2',
+  ],
+  ['in its own group, a job displaces the key with more', 'ax1 ax4 ay1 ay1', 'ax ay ay refused 1'],
+  ['a job that costs more than all others is refused', 'a1 b2 c2 d3', 'a b c refused 3'],
+  ['a job that costs more than there is room runs alone', 'a9', 'a refused '],
+] as const
+
+test.each(full6)('in a full queue, %s', async (_, keys, order) => {
+  expect(await settleCosts(keys, 6)).toBe(order)
+})
+
+test('a job of a higher cost is followed by a longer pause', async () => {
+  const { queue, sleeps } = fairQueue()
+  const costs = [3, 1, 5]
+  await Promise.all(costs.map((cost) => queue.run('a', async () => {}, undefined, { cost })))
+  expect(sleeps).toEqual([100, 500])
+})
+
 test('after close, jobs run without the pace', async () => {
   const { queue, sleeps, arrive } = fairQueue()
   queue.close()

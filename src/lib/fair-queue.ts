@@ -1,9 +1,9 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
 
 export interface Pace {
-  /** Jobs that may start without a pause. */
+  /** Cost of the jobs that may start without a pause. */
   burst: number
-  /** Beyond the burst, the minimum time between the starts of two jobs. */
+  /** Beyond the burst, the minimum time between the starts of two jobs, for each unit of cost. */
   everyMs: number
 }
 
@@ -14,13 +14,20 @@ export interface Time {
   sleep: (ms: number) => Promise<void>
 }
 
-/** An account's id, or the network of an anonymous client. */
+/** An account's id, or the address or network of an anonymous client. */
 type Key = number | string
+
+export interface Share {
+  /** Keys of one group get together what one key of another group gets. Default: the key alone. */
+  group?: Key | undefined
+  /** Time that the job takes, in the unit of the queue. Default: 1. */
+  cost?: number
+}
 
 interface FairQueueOptions extends Partial<Pace> {
   /** Jobs that run at the same time. Default: 1. */
   atOnce?: number
-  /** Maximum number of jobs in the queue, including the running ones. */
+  /** Maximum cost of all jobs in the queue, including the running ones. */
   jobsMax: number
   /** Creates the error of a job for which the queue is full. */
   full: () => Error
@@ -29,25 +36,49 @@ interface FairQueueOptions extends Partial<Pace> {
 }
 
 interface Job {
+  cost: number
   admit: () => void
   work: () => Promise<unknown>
   resolve: (result: unknown) => void
   reject: (error: unknown) => void
 }
 
+/** Keys with waiting jobs, and the cost of these jobs. */
+interface Group {
+  key: Key
+  keys: number
+  cost: number
+}
+
+/** The waiting jobs of a key: at least one. */
+interface Line {
+  key: Key
+  group: Group
+  jobs: Job[]
+  cost: number
+  /** Virtual time at which the first job would end if all groups shared the queue equally. */
+  end: number
+}
+
 const MACHINE_TIME: Time = { monotonic: monotonicClock, sleep: Bun.sleep }
 
 /**
- * Runs jobs one after another, or a few at once, no faster than its pace if it has one. Keys are
- * served round-robin, the jobs of one key in order of arrival. When the queue is full, a new job
- * displaces the last job of the key with the most jobs: so one key can use the whole queue, and
- * none can exclude another.
+ * Runs jobs one after another, or a few at once, no faster than its pace if it has one. Groups of
+ * keys share its time equally, and so do the keys of a group: self-clocked fair queueing (Golestani
+ * 1994). Jobs of equal cost are thus served round-robin, and a short job waits for no long one
+ * that has not begun. Jobs of one key run in order of arrival. When the queue is full, a new job
+ * displaces the last job of the group, and of the key in it, with the most waiting: so one key can
+ * use the whole queue, and none can exclude another.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions
-  /** Waiting jobs by key; the first key is served next. */
-  readonly #waiting = new Map<Key, Job[]>()
-  #size = 0
+  /** In the order of their last job that has begun. */
+  readonly #waiting = new Map<Key, Line>()
+  readonly #groups = new Map<Key, Group>()
+  /** Virtual time: the end of the last job that has begun. */
+  #now = 0
+  /** Cost of all jobs, including the running ones. */
+  #cost = 0
   #running = 0
   /** When the jobs so far would end if each took `everyMs`: the theoretical arrival time. */
   #reach = 0
@@ -61,15 +92,20 @@ export class FairQueue {
    * Returns the job's result. Throws the job's error, or `full()`. `admit` runs when the job is
    * next; if it throws, the job is refused and does not count for the pace.
    */
-  run<Result>(key: Key, work: () => Promise<Result>, admit = () => {}): Promise<Result> {
+  run<Result>(
+    key: Key,
+    work: () => Promise<Result>,
+    admit = () => {},
+    { group: groupKey = key, cost = 1 }: Share = {},
+  ): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const own = this.#waiting.get(key) ?? []
-    if (this.#size >= this.#options.jobsMax && !this.#displace(own.length + 1)) {
-      reject(this.#options.full())
-    } else {
-      own.push({ admit, work, resolve, reject })
-      this.#waiting.set(key, own)
-      this.#size++
+    const group = this.#groups.get(groupKey) ?? { key: groupKey, keys: 0, cost: 0 }
+    const line = this.#waiting.get(key) ?? { key, group, jobs: [], cost: 0, end: 0 }
+    if (!this.#makeRoom(cost, line)) reject(this.#options.full())
+    else {
+      line.jobs.push({ cost, admit, work, resolve, reject })
+      this.#add(line, cost)
+      this.#cost += cost
       if (this.#running < (this.#options.atOnce ?? 1)) void this.#serve()
     }
     return promise as Promise<Result>
@@ -80,13 +116,18 @@ export class FairQueue {
     this.#isClosed = true
   }
 
-  /** Refuses one job of the key with the most jobs. False if it has at most `most`. */
-  #displace(most: number): boolean {
-    let longest: Job[] = []
-    for (const jobs of this.#waiting.values()) if (jobs.length > longest.length) longest = jobs
-    if (longest.length <= most) return false
-    longest.pop()?.reject(this.#options.full())
-    this.#size--
+  /** Refuses jobs of those with the most until the new one fits. False if that is its own line. */
+  #makeRoom(cost: number, own: Line): boolean {
+    while (this.#cost > 0 && this.#cost + cost > this.#options.jobsMax) {
+      const group = largest(this.#groups.values())
+      const line = largest(this.#waiting.values().filter((one) => one.group === group))
+      const [most, ours] = group === own.group ? [line, own] : [group, own.group]
+      if (!line || !most || most.cost <= ours.cost + cost) return false
+      const job = line.jobs.pop() as Job
+      this.#remove(line, job.cost)
+      this.#cost -= job.cost
+      job.reject(this.#options.full())
+    }
     return true
   }
 
@@ -95,33 +136,70 @@ export class FairQueue {
     for (let job = this.#next(); job; job = this.#next()) {
       try {
         job.admit()
-        await this.#pace()
+        const waitMs = this.#pace(job)
+        if (waitMs > 0 && !this.#isClosed) await (this.#options.time ?? MACHINE_TIME).sleep(waitMs)
         job.resolve(await job.work())
       } catch (error) {
         job.reject(error)
       }
-      this.#size--
+      this.#cost -= job.cost
     }
     this.#running--
   }
 
-  /** Removes the first job of the first key, and moves the key to the end. */
+  /** Removes the job that ends first in virtual time; of several, that of the key served before. */
   #next(): Job | undefined {
-    for (const [key, jobs] of this.#waiting) {
-      const job = jobs.shift()
-      this.#waiting.delete(key)
-      if (jobs.length > 0) this.#waiting.set(key, jobs)
-      return job
+    let line: Line | undefined
+    for (const other of this.#waiting.values()) if (!line || other.end < line.end) line = other
+    const job = line?.jobs.shift()
+    if (!line || !job) return undefined
+    this.#now = line.end
+    this.#remove(line, job.cost)
+    const [next] = line.jobs
+    if (next) {
+      this.#waiting.delete(line.key)
+      this.#waiting.set(line.key, line)
+      line.end = this.#now + next.cost * line.group.keys
     }
-    return undefined
+    return job
   }
 
-  /** The generic cell rate algorithm (ITU-T I.371), which waits instead of refusing. */
-  async #pace(): Promise<void> {
+  /** The line has one more job. The more keys a group has, the later their jobs end. */
+  #add(line: Line, cost: number): void {
+    const { key, group, jobs } = line
+    line.cost += cost
+    group.cost += cost
+    if (jobs.length > 1) return
+    this.#waiting.set(key, line)
+    this.#groups.set(group.key, group)
+    line.end = this.#now + cost * ++group.keys
+  }
+
+  /** The line has one job less. */
+  #remove(line: Line, cost: number): void {
+    const { key, group, jobs } = line
+    line.cost -= cost
+    group.cost -= cost
+    if (jobs.length > 0) return
+    this.#waiting.delete(key)
+    if (--group.keys === 0) this.#groups.delete(group.key)
+  }
+
+  /**
+   * Milliseconds until the job may begin, by the generic cell rate algorithm (ITU-T I.371), which
+   * waits instead of refusing.
+   */
+  #pace({ cost }: Job): number {
     const { burst = 1, everyMs = 0, time = MACHINE_TIME } = this.#options
     const now = time.monotonic()
-    this.#reach = Math.max(this.#reach, now) + everyMs
-    const waitMs = this.#reach - burst * everyMs - now
-    if (waitMs > 0 && !this.#isClosed) await time.sleep(waitMs)
+    this.#reach = Math.max(this.#reach, now) + everyMs * cost
+    return this.#reach - burst * everyMs - now
   }
+}
+
+/** The first of those with the highest cost. */
+function largest<Item extends { cost: number }>(items: Iterable<Item>): Item | undefined {
+  let found: Item | undefined
+  for (const item of items) if (!found || item.cost > found.cost) found = item
+  return found
 }

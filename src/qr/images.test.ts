@@ -4,6 +4,7 @@ import { decodeQr } from '../../test/support/decode-qr.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { inProcess } from '../../test/support/in-process.ts'
 import { PublicUrls } from '../addresses/urls.ts'
+import { ClientAddress } from '../hot/client-address.ts'
 import type { Code } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
 import { QrImages } from './images.ts'
@@ -82,27 +83,71 @@ test('one ZIP of an account at a time', () => {
   it.images.holdZip(1)[Symbol.dispose]()
 })
 
-test('images of two clients with a logo are rendered in turn, and none is refused', async () => {
+/** Clients by their addresses. */
+const clientAt = (address: string) => new ClientAddress([]).parsePeer(address).client
+
+const LINK = { code: CODES[0] as Code, domainId: 0 }
+
+/** Images whose captions are `rendered` in their order, one in each tick. */
+function captionsOf() {
   const rendered: string[] = []
-  const done: string[] = []
-  using it = imagesOf(async ({ options }) => {
+  const it = imagesOf(async ({ options }) => {
     rendered.push(options.caption)
     return { image: new Uint8Array(1) }
   })
-  const request = async (client: string, name: string, logo = '1') => {
-    const options = parseQrOptions({ logo, size: '2048', caption: name })
-    await it.images.render({ code: CODES[0] as Code, domainId: 0 }, options, client)
-    done.push(name)
+  const request = (by: string | number, caption: string, query = {}) => {
+    const options = parseQrOptions({ size: '2048', caption, ...query })
+    return it.images.render(LINK, options, typeof by === 'number' ? by : clientAt(by))
   }
+  return { ...it, rendered, request, [Symbol.dispose]: () => it[Symbol.dispose]() }
+}
+
+const HEAVY = [
+  { name: 'with a logo', query: { logo: '1' } },
+  { name: 'with a caption', query: { level: 'H' } },
+  { name: 'without a background', query: { transparent: '1', margin: '16' } },
+]
+
+test.each(HEAVY)('large images $name of two networks are drawn in turn', async ({ query }) => {
+  using it = captionsOf()
   await Promise.all([
-    ...['a1', 'a2', 'a3'].map((name) => request('a', name)),
-    request('b', 'b1'),
-    request('a', 'plain', '0'),
+    ...['a1', 'a2', 'a3'].map((name, at) => it.request(`192.0.2.${at}`, name, query)),
+    it.request('198.51.100.1', 'b1', query),
+    it.request(ACCOUNT, 'c1', query),
   ])
-  // An image without a logo does not wait for the others.
-  expect(rendered.indexOf('plain')).toBeLessThan(2)
-  expect(rendered.filter((name) => name !== 'plain')).toEqual(['a1', 'a2', 'b1', 'a3'])
-  expect(done).toHaveLength(5)
+  expect(it.rendered.slice(0, 4).sort()).toEqual(['a1', 'a2', 'b1', 'c1'])
+})
+
+test('a small image is drawn before all large ones that have not begun', async () => {
+  using it = captionsOf()
+  const large = Array.from({ length: 300 }, (_, at) =>
+    it.request(`192.0.${at % 8}.${at}`, 'large', { margin: String(at % 16) }),
+  )
+  await Promise.all([...large, it.request('198.51.100.1', '', { size: '256' })])
+  expect(it.rendered.indexOf('')).toBe(1)
+  expect(it.rendered).toHaveLength(301)
+})
+
+test('addresses of a network share its part, also with a small image among large ones', async () => {
+  using it = captionsOf()
+  await Promise.all([
+    ...Array.from({ length: 20 }, () => it.request('192.0.2.1', 'a')),
+    it.request('192.0.2.2', '', { size: '256' }),
+    ...['c1', 'c2'].map((name) => it.request('198.51.100.1', name)),
+  ])
+  expect(it.rendered.slice(0, 4)).toEqual(['a', '', 'a', 'c1'])
+})
+
+test('images beyond the room for them are refused, those of the network with the most', async () => {
+  using it = captionsOf()
+  const many = Array.from({ length: 1000 }, (_, at) => it.request(`192.0.2.${at % 250}`, 'a'))
+  const other = it.request('198.51.100.1', 'b')
+  const outcomes = await Promise.allSettled(many)
+  const refused = outcomes.filter(({ status }) => status === 'rejected')
+  expect(refused.length).toBeGreaterThan(100)
+  expect(refused.length).toBeLessThan(900)
+  expect(refused[0]).toMatchObject({ reason: { status: 503, headers: { 'retry-after': '5' } } })
+  await other
 })
 
 test('the batches of two accounts are rendered in turn', async () => {
@@ -131,7 +176,11 @@ test('the batches of two accounts are rendered in turn', async () => {
 test('a check needs no answer of the thread that renders', async () => {
   const { promise } = Promise.withResolvers<Rendered>()
   using it = imagesOf(() => promise)
-  void it.images.render({ code: CODES[0] as Code, domainId: 0 }, parseQrOptions({ logo: '1' }), 'a')
+  void it.images.render(
+    { code: CODES[0] as Code, domainId: 0 },
+    parseQrOptions({ logo: '1' }),
+    ACCOUNT,
+  )
   expect(await it.images.checkLogo(writePng(white), { accountId: ACCOUNT })).toHaveProperty('png')
   expect(await it.images.isReadable({ options: parseQrOptions({}) }, { accountId: ACCOUNT })).toBe(
     true,

@@ -3,20 +3,24 @@ import type { Addressed } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
+import { type Client, clientIp, clientNetwork } from '../hot/client-address.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
-import { FairQueue } from '../lib/fair-queue.ts'
+import { FairQueue, type Pace } from '../lib/fair-queue.ts'
+import { KeyedQueue } from '../lib/keyed-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
-import type { Owner } from '../limits/shared-budget.ts'
 import type { links } from '../links/subject.ts'
 import type { CodeImages } from '../links/writer.ts'
 import { contentOf } from './content.ts'
+import { costOf, partsOf } from './costs.ts'
 import { QrFiles } from './files.ts'
 import { type QrOptions, sizeProblem } from './options.ts'
+import { joinPage } from './pdf.ts'
+import { toSvgPage } from './picture.ts'
 import type { CheckedLogo, ReadabilityChecks, Trial } from './readability.ts'
 import type { RenderCommand, Renderer, StoredLogo } from './renderer.ts'
-import type { Sheet } from './sheet.ts'
+import { PAPERS, type Sheet } from './sheet.ts'
 import type { qrSettings } from './store.ts'
 
 /** Codes whose images wait. Images of further codes are rendered on demand. */
@@ -26,8 +30,18 @@ const BATCH = 4
 /** After a creation within this time, one batch per pause: disk and CPU serve creations first. */
 const PAUSE_MS = 100
 
-/** Slow images, or checks, that wait. */
-const QUEUE_MAX = 512
+/** More than a batch takes: background work yields to others. */
+const STORED_COST = 10
+/** Cost of all drawing that waits: about four seconds. */
+const DRAWING_MAX = 8192
+/** Accounts with files for print get half of the thread's time together, after a second of it. */
+const PRINTS: Pace = { burst: 2000, everyMs: 1 }
+/** Cost of the largest image of an account that is no file for print. */
+const IMAGE_COST_MAX = 40
+/** Cost of the end of a page of a PDF, and of the file. */
+const PAGE_COST = 40
+/** Checks that wait. */
+const CHECKS_MAX = 512
 
 const LONGEST = 'QWERTYUIOP0123456789' as Code
 
@@ -52,26 +66,23 @@ interface QrImagesOptions {
   log: Log
 }
 
-type BatchCall<Result> = (
-  renderer: QrImagesOptions['renderer'],
-  call: { background: true },
-) => Promise<Result>
+/** A signed-in account, or another client. */
+type Requester = AccountId | Client
 
-const newQueue = () =>
-  new FairQueue({
-    jobsMax: QUEUE_MAX,
-    full: () => new AppError('overloaded', '', retryAfter(5)),
-  })
+const newQueue = (jobsMax: number, pace?: Pace) =>
+  new FairQueue({ ...pace, jobsMax, full: () => new AppError('overloaded', '', retryAfter(5)) })
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
 export class QrImages implements CodeImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
-  /** Images with a logo, by client: they take ten times as long as others. */
-  readonly #logoImages = newQueue()
-  /** Images of many, sheets and checks, by account. */
-  readonly #batches = newQueue()
-  readonly #checks = newQueue()
+  /** All work of the QR thread but removals, by account, or by address and network. */
+  readonly #drawing = newQueue(DRAWING_MAX)
+  /** Parts of sheets, images of a ZIP and large images of accounts, before `#drawing`. */
+  readonly #prints = newQueue(DRAWING_MAX, PRINTS)
+  /** One sheet of an account at a time, because it is in memory until it is complete. */
+  readonly #sheets = new KeyedQueue<AccountId>()
+  readonly #checks = newQueue(CHECKS_MAX)
   /** Accounts with a ZIP that is being sent. */
   readonly #zips = new Set<AccountId>()
   /** Links by their codes, in the order of creation. */
@@ -111,44 +122,39 @@ export class QrImages implements CodeImages {
     return bytes?.length ? bytes : undefined
   }
 
-  /** Stores the image of a link. The caller has checked in the same tick that it exists. */
-  create(link: Addressed): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#options.renderer.call('store', this.#imageOf(link))
+  /** Stores the image of a link. `find` runs when it is drawn; throws if the link is gone. */
+  create(find: () => Addressed, client: Client): Promise<Uint8Array<ArrayBuffer>> {
+    const { renderer } = this.#options
+    return this.#draw(client, 1, () => renderer.call('store', this.#imageOf(find())))
   }
 
   /**
-   * Images with a logo are rendered one after the other, those of each `client` in turn. `address`:
-   * another one of the link. Throws AppError: 400 if the image is too small for its modules, if the
-   * account of the code has no logo, or if the address cannot be in capitals.
+   * `address`: another one of the link. Throws AppError: 400 if the image is too small for its
+   * modules, if the account of the code has no logo, or if the address cannot be in capitals; 503
+   * if too many wait.
    */
   async render(
     link: Addressed,
     options: QrOptions,
-    client: Owner,
+    by: Requester,
     address?: string,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const command = this.#command(link, options, address)
-    const render = () => this.#render(command, false)
-    return options.logo ? this.#logoImages.run(client, render) : render()
+    return this.#render(this.#command(link, options, address), by)
   }
 
   /** An image of any text. It is not stored. */
-  renderText(text: string, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#render({ text, options }, false)
+  renderText(text: string, options: QrOptions, by: AccountId): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#render({ text, options }, by)
   }
 
-  /**
-   * One of many images for an account, whenever no other image is requested and by account in turn.
-   * Throws what `render` throws.
-   */
-  renderOne(
+  /** One of many images for an account. Throws what `render` throws. */
+  async renderOne(
     link: Addressed,
     options: QrOptions,
     accountId: AccountId,
     address: string,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const render = () => this.#render(this.#command(link, options, address), true)
-    return this.#batches.run(accountId, render)
+    return this.#render(this.#command(link, options, address), accountId, true)
   }
 
   /** For one ZIP of an account at a time: throws 503 during another one. */
@@ -158,28 +164,41 @@ export class QrImages implements CodeImages {
     return { [Symbol.dispose]: () => this.#zips.delete(accountId) }
   }
 
-  /** A page of a print sheet as an SVG, in the same order as `renderOne`. */
-  sheetSvg(sheet: Sheet, accountId: AccountId): Promise<string> {
-    const command = { sheet, logo: this.#logoOf(sheet.options, accountId) }
-    return this.#batch(accountId, (renderer, call) => renderer.call('sheetSvg', command, call))
+  /** A page of a print sheet as an SVG. */
+  sheetSvg(sheet: Sheet, accountId: AccountId): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#sheets.run(accountId, async () =>
+      toSvgPage(PAPERS[sheet.grid.paper], await this.#drawParts(sheet, accountId, 'svg')),
+    )
   }
 
   /** All pages of a print sheet, of one paper and with the same options. */
-  async sheetPdf(sheets: readonly Sheet[], accountId: AccountId): Promise<Uint8Array<ArrayBuffer>> {
+  sheetPdf(sheets: readonly Sheet[], accountId: AccountId): Promise<Uint8Array<ArrayBuffer>> {
     const [first] = sheets
     assert(first, 'a sheet has a page')
-    const logo = this.#logoOf(first.options, accountId)
-    const drawings: Uint8Array[] = []
-    for (const sheet of sheets) {
-      const command = { sheet, logo }
-      const draw: BatchCall<Uint8Array> = (renderer, call) =>
-        renderer.call('sheetDrawing', command, call)
-      drawings.push(await this.#batch(accountId, draw))
-    }
     const { paper } = first.grid
-    return this.#batch(accountId, (renderer, call) =>
-      renderer.call('sheetPdf', { paper, drawings, logo }, call),
-    )
+    return this.#sheets.run(accountId, async () => {
+      const drawings: Uint8Array[] = []
+      for (const sheet of sheets) {
+        const parts = await this.#drawParts(sheet, accountId, 'pdf')
+        const join = () => joinPage(PAPERS[paper], parts)
+        drawings.push(await this.#prints.run(accountId, join, undefined, { cost: PAGE_COST }))
+      }
+      const file = { paper, drawings, logo: this.#logoOf(first.options, accountId) }
+      const write = () => this.#options.renderer.call('sheetPdf', file)
+      return this.#draw(accountId, PAGE_COST, write, true)
+    })
+  }
+
+  /** Other drawing comes between the parts. */
+  async #drawParts(sheet: Sheet, accountId: AccountId, format: 'svg' | 'pdf') {
+    const logo = this.#logoOf(sheet.options, accountId)
+    const drawn: Uint8Array[] = []
+    for (const [at, { cost, ...part }] of partsOf(sheet, format).entries()) {
+      const command = { sheet: part, logo, format, isFirst: at === 0 }
+      const draw = () => this.#options.renderer.call('sheetPart', command)
+      drawn.push(await this.#draw(accountId, cost, draw, true))
+    }
+    return drawn
   }
 
   /** Checks an uploaded logo. */
@@ -192,13 +211,16 @@ export class QrImages implements CodeImages {
     return this.#check(of, (thread, text) => thread.call('isReadable', { ...trial, text }))
   }
 
-  /** Stores the images of many links in the background. Resolves once all are stored. */
-  async remake(links: readonly Addressed[]): Promise<void> {
-    const { renderer } = this.#options
-    // One call per image, so that a requested image waits behind one of them only.
-    await Promise.all(
-      links.map((link) => renderer.call('store', this.#imageOf(link), { background: true })),
-    )
+  /** Stores the images of links in the background, if they still exist. */
+  async remake(codes: readonly Code[]): Promise<void> {
+    const { renderer, data } = this.#options
+    for (const code of codes) {
+      await this.#store(async () => {
+        // In the tick of the call: an image of a code deleted meanwhile would stay forever.
+        const link = data.links.findByCode(code)
+        if (link) await renderer.call('store', this.#imageOf(link))
+      })
+    }
   }
 
   /** Finishes pending removals and drops queued renders: missing images are rendered on demand. */
@@ -227,8 +249,22 @@ export class QrImages implements CodeImages {
     return this.#checks.run(accountId, work, admit)
   }
 
-  #batch<Result>(accountId: AccountId, run: BatchCall<Result>): Promise<Result> {
-    return this.#batches.run(accountId, () => run(this.#options.renderer, { background: true }))
+  /** `isPrint`: a file for print, or a part of one. Only accounts have them. */
+  #draw<Result>(
+    by: Requester,
+    cost: number,
+    work: () => Promise<Result>,
+    isPrint = cost > IMAGE_COST_MAX,
+  ): Promise<Result> {
+    const isAccount = typeof by === 'number'
+    const key = isAccount ? by : clientIp(by)
+    const group = isAccount ? by : clientNetwork(by)
+    const draw = () => this.#drawing.run(key, work, undefined, { group, cost })
+    return isPrint && isAccount ? this.#prints.run(by, draw, undefined, { cost }) : draw()
+  }
+
+  #store(work: () => Promise<void>): Promise<void> {
+    return this.#drawing.run('stored', work, undefined, { cost: STORED_COST })
   }
 
   #logoOf({ logo }: QrOptions, accountId: AccountId): StoredLogo | undefined {
@@ -258,8 +294,13 @@ export class QrImages implements CodeImages {
     return { ...command, logo: this.#logoOf(options, account) }
   }
 
-  async #render(command: RenderCommand, background: boolean): Promise<Uint8Array<ArrayBuffer>> {
-    const rendered = await this.#options.renderer.call('render', command, { background })
+  async #render(
+    command: RenderCommand,
+    by: Requester,
+    isPrint?: boolean,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const render = () => this.#options.renderer.call('render', command)
+    const rendered = await this.#draw(by, costOf(command.options), render, isPrint)
     if ('image' in rendered) return rendered.image
     throw new AppError('invalid_value', sizeProblem(rendered.sizeMin))
   }
@@ -268,13 +309,17 @@ export class QrImages implements CodeImages {
     const { renderer, log } = this.#options
     this.#isRendering = true
     while (this.#waiting.size > 0) {
-      const links = this.#waiting.values().take(BATCH).toArray()
-      for (const { code } of links) this.#waiting.delete(code)
-      const images = links.map((link) => this.#imageOf(link))
-      await renderer.call('storeAll', images, { background: true }).catch((error: unknown) => {
-        log.debug('qr.not_prepared', { codes: links.length, reason: messageOf(error) })
-      })
-      if (performance.now() - this.#latestMs < PAUSE_MS) await Bun.sleep(PAUSE_MS)
+      const store = () => {
+        // In the tick of the call, as in `remake`.
+        const links = this.#waiting.values().take(BATCH).toArray()
+        for (const { code } of links) this.#waiting.delete(code)
+        const images = links.map((link) => this.#imageOf(link))
+        return renderer.call('storeAll', images)
+      }
+      const reason = await this.#store(store).catch(messageOf)
+      if (reason) log.debug('qr.not_prepared', { reason })
+      // After a refusal too: others draw.
+      if (reason || performance.now() - this.#latestMs < PAUSE_MS) await Bun.sleep(PAUSE_MS)
     }
     this.#isRendering = false
   }

@@ -1,15 +1,22 @@
 /** PDF 1.4 files of filled outlines and logos: no fonts, no metadata. */
 
-import { deflateSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { deflate, deflateSync } from 'node:zlib'
 import type { Logo } from './logo.ts'
 import { rgbOf } from './options.ts'
 import { type Outline, parsePath, shortNumber, stepsOf } from './outline.ts'
-import type { Page, Shape } from './picture.ts'
+import type { Page, PageSize, Shape } from './picture.ts'
 
 const POINTS_PER_MM = 72 / 25.4
 
 /** The drawing of a page, compressed: what `toPdf` collects. */
-export const drawPage = (page: Page): Uint8Array => deflateSync(contentOf(page))
+export const drawPage = (page: Page): Uint8Array => deflateSync(unitOf(page) + operatorsOf(page))
+
+const deflateLater = promisify(deflate)
+
+/** The same from `operatorsOf` of parts of the page. Compressed outside of this thread. */
+export const joinPage = (size: PageSize, parts: readonly Uint8Array[]): Promise<Uint8Array> =>
+  deflateLater(Buffer.concat([Buffer.from(unitOf(size)), ...parts]))
 
 interface Pages {
   /** Width of every page, in millimetres. */
@@ -54,10 +61,14 @@ function addImage(file: PdfFile, { bitmap }: Logo): string {
   )
 }
 
-/** The operators of a page. The unit becomes the millimetre, with y downwards. */
-function contentOf({ height, pictures }: Page): string {
-  const top = shortNumber(height * POINTS_PER_MM)
+/** The unit becomes the millimetre, with y downwards. */
+function unitOf({ height }: PageSize): string {
   const unit = POINTS_PER_MM.toFixed(6)
+  return `${unit} 0 0 -${unit} 0 ${shortNumber(height * POINTS_PER_MM)} cm\n`
+}
+
+/** The pictures of a page, or of a part of one. */
+export function operatorsOf({ pictures }: Page): string {
   const drawn = pictures.map(({ picture, x, y, scale }) => {
     const { shapes, image } = picture
     const logo =
@@ -66,17 +77,17 @@ function contentOf({ height, pictures }: Page): string {
         `${LOGO} Do Q\n`
     return `q ${scale} 0 0 ${scale} ${x} ${y} cm\n${shapes.map(fillOf).join('')}${logo ?? ''}Q\n`
   })
-  return `${unit} 0 0 -${unit} 0 ${top} cm\n${drawn.join('')}`
+  return drawn.join('')
 }
 
 const fillOf = ({ fill, path }: Shape): string =>
   `${rgbOf(fill)
     .map((value) => shortNumber(value / 255))
-    .join(' ')} rg\n${operatorsOf(parsePath(path))}f\n`
+    .join(' ')} rg\n${pathOperators(parsePath(path))}f\n`
 
 const OPERATORS: Readonly<Record<string, string>> = { M: 'm', L: 'l', Z: 'h' }
 
-function operatorsOf(outline: Outline): string {
+function pathOperators(outline: Outline): string {
   let operators = ''
   let [x, y] = [0, 0]
   for (const [command, points] of stepsOf(outline)) {

@@ -25,9 +25,12 @@ export interface Shape {
 }
 
 /** A sheet of paper. All lengths are millimetres, from the top left. */
-export interface Page {
+export interface PageSize {
   width: number
   height: number
+}
+
+export interface Page extends PageSize {
   pictures: readonly PlacedPicture[]
 }
 
@@ -102,13 +105,16 @@ export function toSvg(
   ].join('')
 }
 
-export function svgContent({ shapes, image }: Pick<Picture, 'shapes' | 'image'>): string {
+export function svgContent(
+  { shapes, image }: Pick<Picture, 'shapes' | 'image'>,
+  drawLogo = svgImage,
+): string {
   const paths = shapes.map(({ fill, path, isText, text }) =>
     text
       ? svgText(text, fill)
       : `<path fill="${fill}" ${isText ? 'shape-rendering="auto" ' : ''}d="${path}"/>`,
   )
-  return paths.join('') + (image ? svgImage(image) : '')
+  return paths.join('') + (image ? drawLogo(image) : '')
 }
 
 /** As wide as estimated in any font, so that a line is whole and inside of its label. */
@@ -122,16 +128,27 @@ const svgImage = ({ logo, x, y, width, height }: PlacedLogo): string =>
   `<image x="${x}" y="${y}" width="${width}" height="${height}" ` +
   `xlink:href="data:image/png;base64,${logo.png.toBase64()}"/>`
 
-/** A page of pictures as an SVG document in millimetres. */
-export function toSvgPage({ width, height, pictures }: Page): string {
+/** Refers to the logo that `svgPictures` defines. */
+const svgUse = ({ logo, x, y, width }: PlacedLogo): string =>
+  `<use xlink:href="#logo" transform="translate(${x} ${y}) scale(${width / logo.bitmap.width})"/>`
+
+/** Pictures of a page. `logo`: of each code, defined by the first part of a page. */
+export function svgPictures({ pictures }: Page, logo?: Logo): string {
+  const image = logo && svgImage({ logo, x: 0, y: 0, ...logo.bitmap })
   const placed = pictures.map(
     ({ picture, x, y, scale }) =>
       `<g transform="translate(${shortNumber(x)} ${shortNumber(y)}) scale(${scale})">` +
-      `${svgContent(picture)}</g>`,
+      `${svgContent(picture, svgUse)}</g>`,
   )
-  return [
+  return `${image ? `<defs><g id="logo">${image}</g></defs>` : ''}${placed.join('')}`
+}
+
+/** A page as an SVG document in millimetres. `parts`: from `svgPictures`. */
+export function toSvgPage({ width, height }: PageSize, parts: readonly Uint8Array[]) {
+  const head = [
     '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" ',
     `viewBox="0 0 ${width} ${height}" width="${width}mm" height="${height}mm" stroke="none">`,
-    `<path fill="#ffffff" d="M0 0h${width}v${height}H0z"/>${placed.join('')}</svg>\n`,
+    `<path fill="#ffffff" d="M0 0h${width}v${height}H0z"/>`,
   ].join('')
+  return Buffer.concat([Buffer.from(head), ...parts, Buffer.from('</svg>\n')])
 }

@@ -76,8 +76,7 @@ export class Remake {
         log.info('qr.remade', { images: made })
         return
       }
-      // Checked again in this tick: an image of a code deleted meanwhile would stay forever.
-      await images.remake(links.flatMap(({ code }) => data.links.findByCode(code) ?? []))
+      await images.remake(links.map(({ code }) => code))
       made += links.length
       last = links.at(-1)?.id ?? last
     }

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import { QrFiles } from './files.ts'
 import { type Logo, readPng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
-import { drawPage, toPdf } from './pdf.ts'
-import { toSvgPage } from './picture.ts'
+import { operatorsOf, toPdf } from './pdf.ts'
+import { svgPictures } from './picture.ts'
 import { SizeError } from './png.ts'
 import { renderQr } from './render.ts'
 import { layOutSheet, PAPERS, type Paper, type Sheet } from './sheet.ts'
@@ -44,14 +44,17 @@ export interface RenderCommand {
 /** `sizeMin`: the number of pixels that the PNG needs. */
 export type Rendered = { image: Uint8Array<ArrayBuffer> } | { sizeMin: number }
 
-export interface SheetCommand {
+interface PartCommand {
+  /** A page, of which other parts have the other labels. */
   sheet: Sheet
   logo?: StoredLogo | undefined
+  format: 'svg' | 'pdf'
+  isFirst: boolean
 }
 
 interface SheetFile {
   paper: Paper
-  /** One drawing for each page, from `sheetDrawing`. */
+  /** One drawing for each page, from `joinPage`. */
   drawings: readonly Uint8Array[]
   logo?: StoredLogo | undefined
 }
@@ -92,14 +95,13 @@ export function renderer({ dir }: RendererSettings) {
       }
     },
 
-    /** A page of a print sheet as an SVG. */
-    sheetSvg({ sheet, logo }: SheetCommand): string {
-      return toSvgPage(layOutSheet(sheet, logo && decoded(logo)))
-    },
-
-    /** The same for a PDF. */
-    sheetDrawing({ sheet, logo }: SheetCommand): Uint8Array {
-      return drawPage(layOutSheet(sheet, logo && decoded(logo)))
+    /** A part of a page of a print sheet for `toSvgPage` or `joinPage`. */
+    sheetPart({ sheet, logo, format, isFirst }: PartCommand): Uint8Array {
+      const known = logo && decoded(logo)
+      const page = layOutSheet(sheet, known)
+      return Buffer.from(
+        format === 'svg' ? svgPictures(page, isFirst ? known : undefined) : operatorsOf(page),
+      )
     },
 
     sheetPdf({ paper, drawings, logo }: SheetFile): Uint8Array<ArrayBuffer> {

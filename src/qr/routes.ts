@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Addressed } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError } from '../errors.ts'
-import { type Client, clientNetwork } from '../hot/client-address.ts'
+import type { Client } from '../hot/client-address.ts'
 import { NO_LINK } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
@@ -50,8 +50,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
       async ({ params, query, request, set }) => {
         const options = parseQrOptions(query)
         const link = getAddressed(deps, params.code)
-        const client = clientNetwork(clientOf(deps.address, request))
-        const image = await deps.images.render(link, options, client)
+        const image = await deps.images.render(link, options, clientOf(deps.address, request))
         set.headers['cache-control'] = options.logo ? LOGO_CACHING : IMAGE_CACHING
         set.headers['content-type'] = TYPES[options.format]
         return new Response(image)
@@ -138,8 +137,8 @@ export const qrFileRoutes = (deps: QrDeps) =>
     let image = await deps.images.find(getStored(deps, name, caller))
     if (!image) {
       spendRead(deps, caller)
-      // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
-      image = await deps.images.create(getAddressed(deps, name))
+      // Checked again when it is drawn: the image of a code deleted meanwhile would stay forever.
+      image = await deps.images.create(() => getAddressed(deps, name), client)
     }
     set.headers['cache-control'] = IMAGE_CACHING
     set.headers['content-type'] = TYPES.png

@@ -165,16 +165,8 @@ export function isTooSmall(grid: Grid): boolean {
 const CODE_SIDE_MIN_MM = 15
 const MODULE_MIN_MM = 0.45
 
-interface Room {
-  /** The texts are beside the code on a wide label, and below it on others. */
-  isWide: boolean
-  /** Of a code with texts beside it. */
-  sideBeside: number
-  textWidth: number
-  lines: readonly TextLine[]
-}
-
-function roomOf(label: Label, inner: Box, { level, margin }: QrOptions): Room {
+/** `isWide`: the texts are beside the code, and below it otherwise. */
+function roomOf(label: Label, inner: Box, { level, margin }: QrOptions) {
   const isWide = inner.width > 1.35 * inner.height
   const modules = modulesAtMost(label.text, level) + 2 * margin
   const sideMin = Math.max(CODE_SIDE_MIN_MM, modules * MODULE_MIN_MM)

@@ -4,7 +4,14 @@ import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, type LinkOwner, Outgoing } from './control-link.ts'
-import { BAD_TARGET, bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
+import {
+  asLast,
+  BAD_TARGET,
+  bodyLengthOf,
+  isHeadStart,
+  PlainRequest,
+  withPathTarget,
+} from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
 import { type Answer, toText } from './responses.ts'
 
@@ -28,50 +35,21 @@ const IDLE_MAX_MS = 30 * SECOND
 const BODY_IDLE_MAX_MS = 8 * SECOND
 
 const GET = Buffer.from('GET ')
+const NOTHING = Buffer.alloc(0)
 
 /** What the connections of one redirect thread share. */
 export interface ConnectionContext extends LinkContext {
   /** Undefined: the control thread answers. */
   follow(request: PlainRequest, peer: Peer): Answer | undefined
   limits: ConnectionLimits<Connection>
-  /** See `withPathTarget`. */
-  withPathTarget(bytes: Buffer): Buffer | undefined
+  /** Whether the response may depend on the host: see `withPathTarget`. */
+  hasDomains(): boolean
   address: Pick<ClientAddress, 'parsePeer'>
   /** Bytes of long responses since the last garbage collection. */
   garbageBytes: number
   /** The header `Date`. */
   date: string
   health: { readonly isStopping: boolean }
-}
-
-/** Accepts connections on a port that several threads of this process may share. */
-export function listenForClients(
-  { hostname, port }: { hostname: string; port: number },
-  context: ConnectionContext,
-): Bun.TCPSocketListener<Connection> {
-  const options = {
-    hostname,
-    port,
-    // The control thread has made sure that no other process listens there.
-    reusePort: true,
-    // A client that ends its half of the connection still reads.
-    allowHalfOpen: true,
-    socket: {
-      open: (socket) => {
-        const connection = new Connection(socket, context)
-        socket.data = connection
-        // A client that is gone already has no address.
-        if (!connection.peer) socket.terminate()
-        else context.limits.open(connection)
-      },
-      data: (socket, bytes) => socket.data.receive(bytes),
-      drain: (socket) => socket.data.drain(),
-      end: (socket) => socket.data.receiveEnd(),
-      close: (socket) => socket.data.close(),
-      error: (socket, error) => socket.data.fail(error),
-    },
-  } satisfies Bun.TCPSocketListenOptions<Connection> & { reusePort: boolean }
-  return Bun.listen(options)
 }
 
 /**
@@ -92,7 +70,7 @@ export class Connection implements LimitedConnection, LinkOwner {
   #input: Buffer | undefined
   #control: ControlLink | undefined
   /** The request that the control thread is answering. */
-  #forwarded: { bodyLeft: number; response: ResponseEnd } | undefined
+  #forwarded: { bodyLeft: number; response: ResponseEnd; isAnswered: boolean } | undefined
   /** All bytes are forwarded until the connection ends. */
   #isTunnel = false
   #isEnding = false
@@ -212,6 +190,7 @@ export class Connection implements LimitedConnection, LinkOwner {
   }
 
   #answer(): void {
+    if (this.hasRequest) return
     const bytes = this.#input
     this.#input = undefined
     this.#isWaiting = false
@@ -297,7 +276,8 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   /** `received` begins with a request for the control thread. */
   #forward(received: Buffer): void {
-    const bytes = this.#context.withPathTarget(received)
+    const hasDomains = this.#context.hasDomains()
+    const bytes = hasDomains ? withPathTarget(received) : received
     if (bytes === undefined) {
       this.#out.send(BAD_TARGET)
       this.end()
@@ -305,28 +285,39 @@ export class Connection implements LimitedConnection, LinkOwner {
     }
     const end = bytes.indexOf('\r\n\r\n') + 4
     const framed = end < 4 ? undefined : bodyLengthOf(bytes.toString('latin1', 0, end))
-    const bodyLeft = (framed?.bodyLength ?? 0) - (bytes.length - end)
-    const isFramed = framed !== undefined && bodyLeft >= 0
-    this.isUpload = isFramed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
+    const length = framed ? Math.min(end + framed.bodyLength, bytes.length) : bytes.length
+    const bodyLeft = framed ? end + framed.bodyLength - length : 0
+    this.isUpload = framed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
     this.#isWaiting = !this.#context.limits.admit(this)
     if (this.#isWaiting) {
       this.#input = Buffer.from(bytes)
       return
     }
-    if (isFramed) this.#forwarded = { bodyLeft, response: new ResponseEnd(framed.method) }
+    const response = framed && new ResponseEnd(framed.method)
+    if (response) this.#forwarded = { bodyLeft, response, isAnswered: false }
     else this.#isTunnel = true
-    this.#send(bytes)
+    this.#hold(bytes.subarray(length))
+    this.#send(this.#isTunnel && hasDomains ? asLast(bytes) : bytes.subarray(0, length))
+  }
+
+  /** Keeps what belongs to the next request until this one is answered. */
+  #hold(bytes: Buffer): void {
+    if (bytes.length > 0) this.#input = Buffer.concat([this.#input ?? NOTHING, bytes])
   }
 
   /** More of the request that the control thread is answering. */
   #forwardMore(bytes: Buffer): void {
-    if (this.#forwarded) {
-      this.#forwarded.bodyLeft -= bytes.length
-      // Another request before the response: Bun decides.
-      if (this.#forwarded.bodyLeft < 0) this.#isTunnel = true
-      if (this.#forwarded.bodyLeft === 0) this.#context.limits.endUpload(this)
+    const forwarded = this.#isTunnel ? undefined : this.#forwarded
+    const length = Math.min(forwarded?.bodyLeft ?? bytes.length, bytes.length)
+    if (forwarded) {
+      forwarded.bodyLeft -= length
+      if (forwarded.bodyLeft === 0) this.#context.limits.endUpload(this)
     }
-    this.#send(bytes)
+    this.#hold(bytes.subarray(length))
+    if (length > 0) this.#send(bytes.subarray(0, length))
+    else this.setReading()
+    this.#endRequest()
+    this.#countBytes()
   }
 
   #send(bytes: Buffer): void {
@@ -353,13 +344,18 @@ export class Connection implements LimitedConnection, LinkOwner {
     else if (bytes.length >= LARGE_BYTES) this.#yieldLink(link)
     const progress = (!this.#isTunnel && this.#forwarded?.response.push(bytes)) || 'unknown'
     release(bytes)
-    const isBodyComplete = this.#forwarded?.bodyLeft === 0
-    if (progress === 'unknown' || (progress === 'done' && !isBodyComplete)) this.#isTunnel = true
-    else if (progress === 'done') {
-      this.#forwarded = undefined
-      this.#context.limits.endRequest(this)
-    }
+    if (progress === 'unknown') this.#isTunnel = true
+    else if (progress === 'done' && this.#forwarded) this.#forwarded.isAnswered = true
+    this.#endRequest()
     this.#countBytes()
+  }
+
+  /** Once the request and its response are complete, the next request is read. */
+  #endRequest(): void {
+    if (this.#isTunnel || !this.#forwarded?.isAnswered || this.#forwarded.bodyLeft > 0) return
+    this.#forwarded = undefined
+    this.#context.limits.endRequest(this)
+    if (!this.#mustWait) this.resume()
   }
 
   #yieldLink(link: ControlLink): void {
@@ -385,7 +381,7 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   /** Reads no more from the client while what it has sent has to wait. */
   setReading(): void {
-    const waiting = this.#mustWait ? (this.#input?.length ?? 0) : 0
+    const waiting = this.#mustWait || this.hasRequest ? (this.#input?.length ?? 0) : 0
     const isPaused =
       waiting > (this.#isWaiting ? WAITING_MAX : 0) ||
       this.#isYielding ||

@@ -89,7 +89,10 @@ test.each([
 test('each beginning of a plain head is one, and other bytes are not', () => {
   const whole = head(LINE, HOST, 'Accept: */*')
   for (let end = 1; end < whole.length; end++) expect(isHeadStart(whole.slice(0, end))).toBe(true)
-  const others = ['get', 'G\n', 'GET x', 'GET  /', '\x16\x03\x01', 'OPTIONS *', `${LINE}\nHost: a`]
+  for (const start of ['OPTIONS *', 'GET h', 'GET http://hop.test', 'M-SEARCH /']) {
+    expect([start, isHeadStart(start)]).toEqual([start, true])
+  }
+  const others = ['get', 'G\n', 'GET x', 'GET  /', '\x16\x03\x01', `${LINE}\nHost: a`]
   for (const text of [...others, `${LINE}\r\rH`, `GET /${'a'.repeat(17_000)}`]) {
     expect([text, isHeadStart(text)]).toEqual([text, false])
   }

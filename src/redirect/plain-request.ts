@@ -20,7 +20,7 @@ const UNUSUAL = unusual(
 const HOST = /\nhost:/i
 const CLOSE = /\nconnection:\s*close\s*\r/i
 
-const START = /^[A-Z]{1,7}(?:$| (?:$|\/))/
+const START = /^[A-Z-]{1,24}(?:$| (?:$|[/*hH]))/
 const BROKEN_LINE = /[^\r]\n|\r[^\n]/
 
 /** Whether `text` may be the beginning of a head: nothing is done with it until it is complete. */
@@ -105,6 +105,14 @@ export function withPathTarget(bytes: Buffer): Buffer | undefined {
   const headers = head.slice(line.length).replace(/^host:[^\r\n]*\r\n/gim, '')
   const start = `${method} ${path}${query} HTTP/1.${version}\r\nHost: ${host}\r\n`
   return Buffer.concat([Buffer.from(start + headers, 'latin1'), bytes.subarray(end)])
+}
+
+const CLOSING = Buffer.from('Connection: close\r\n')
+
+/** A request whose end is in doubt, as the last one that Bun's server reads of its connection. */
+export function asLast(bytes: Buffer): Buffer {
+  const line = bytes.indexOf('\r\n') + 2
+  return line < 2 ? bytes : Buffer.concat([bytes.subarray(0, line), CLOSING, bytes.subarray(line)])
 }
 
 /** Any request that is as plain, apart from its method, path and headers. */

@@ -19,11 +19,11 @@ import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { DestinationReads, LinkCache } from '../links/destination.ts'
 import { CodeFilter } from '../links/known-codes.ts'
 import { DestinationChooser } from './choose-destination.ts'
-import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
+import type { Connection, ConnectionContext } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
+import { listenForClients } from './listen.ts'
 import { logged, timed } from './observe.ts'
-import { withPathTarget } from './plain-request.ts'
 import { type Answer, internalError } from './responses.ts'
 import type { Brand } from './visitor-page.ts'
 
@@ -123,7 +123,7 @@ export class RedirectThread {
     })
     this.#connections = {
       follow: this.#follower(),
-      withPathTarget: (bytes) => (this.#domains.isEmpty ? bytes : withPathTarget(bytes)),
+      hasDomains: () => !this.#domains.isUnused,
       limits,
       address: this.#address,
       fail: (exception) => this.#fail(exception),

@@ -2,8 +2,9 @@ import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
+import { drawnImages, sheets } from './drawing.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
-import { passwords } from './passwords.ts'
+import { importedPasswords, passwords } from './passwords.ts'
 import { providerAnswers, providerSlots } from './provider-attacks.ts'
 import { rules } from './rules.ts'
 import {
@@ -33,6 +34,7 @@ export const ATTACKS: readonly Attack[] = [
   providerAnswers,
   providerSlots,
   passwords,
+  importedPasswords,
   staticFiles,
   addresses,
   impostors,
@@ -51,4 +53,6 @@ export const ATTACKS: readonly Attack[] = [
   sources,
   longRanges,
   zips,
+  drawnImages,
+  sheets,
 ]

@@ -174,3 +174,68 @@ export const passwords: Attack = {
     ]
   },
 }
+
+/** A link with a hash of bcrypt, which only an import creates. Returns its code. */
+async function importedLink({ service, attacker }: Attacked, code: string): Promise<string> {
+  const hash = Bun.password.hashSync(WORD, { algorithm: 'bcrypt', cost: 12 })
+  const answer = await service.fetch('/api/import', {
+    method: 'POST',
+    headers: { 'x-api-key': attacker.key, 'content-type': 'application/x-ndjson' },
+    body: JSON.stringify({ code, url: `https://example.com/${code}`, password_hash: hash }),
+  })
+  if (!(await answer.text()).includes('"created"')) throw new Error('the link is not imported')
+  return `/${code}`
+}
+
+export const importedPasswords: Attack = {
+  name: 'imported passwords',
+  about: 'six guesses each of eight networks at one imported link, and at eight of one network',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, UNLIMITED)
+    const { service } = attacked
+    const send = async (path: string, password: string, from: string) => {
+      const body = new URLSearchParams({ password })
+      const headers = { 'x-forwarded-for': from }
+      const begun = performance.now()
+      const answer = await service.fetch(path, { method: 'POST', headers, body })
+      await answer.arrayBuffer()
+      return { status: answer.status, ms: performance.now() - begun }
+    }
+    const codes = Array.from({ length: 12 }, (_, n) => `LOCKED${n}X`)
+    const [one = '', alone = '', ...others] = await Promise.all(
+      codes.map((code) => importedLink(attacked, code)),
+    )
+    const control = await send(alone, WORD, '203.0.113.1')
+    const besides = async (guesses: Promise<unknown>[], path: string, from: string) => {
+      await Bun.sleep(10 * PAUSE_MS)
+      const seen = await send(path, WORD, from)
+      await Promise.all(guesses)
+      return seen
+    }
+    const networks = Array.from({ length: isShort ? 3 : 8 }, (_, n) => n)
+    const tries = Array.from({ length: isShort ? 1 : 6 }, (_, n) => n)
+    const guessAll = (send: (n: number, at: number) => Promise<unknown>) =>
+      networks.flatMap((n) => tries.map((at) => send(n, at)))
+    const byNetworks = await besides(
+      guessAll((n, at) => send(one, `guess ${at}`, `10.${n}.0.${at}`)),
+      others[8] ?? '',
+      '203.0.113.2',
+    )
+    const byLinks = await besides(
+      guessAll((n, at) => send(others[n] ?? '', `guess ${at}`, `10.99.0.${n}`)),
+      others[9] ?? '',
+      '203.0.113.3',
+    )
+    const slowest = Math.max(byNetworks.ms, byLinks.ms)
+    const failed = [control, byNetworks, byLinks].filter(({ status }) => status !== 303)
+    return [
+      structure('right passwords that were refused', failed.length, 0),
+      timing(
+        'the right password of another link, less its time alone',
+        slowest - control.ms,
+        3000,
+        'ms',
+      ),
+    ]
+  },
+}

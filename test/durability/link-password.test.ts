@@ -28,7 +28,7 @@ test('hopcode link password reads one line of standard input, or a terminal with
   }
   const code = await service.shorten(apiKey, 'https://example.com/locked')
   const program = await binary()
-  const run = async (input: string, ...more: string[]) => {
+  const run = async (input: string | Uint8Array, ...more: string[]) => {
     const sent = join(folder.path, 'input')
     writeFileSync(sent, input)
     const wrap = ['sh', '-c', 'exec "$@" < "$0"', sent]
@@ -45,6 +45,8 @@ test('hopcode link password reads one line of standard input, or a terminal with
     ['\n', 'no password was entered'],
     ['two\nlines\n', 'one line'],
     ['12345', 'must have 6 to 128 characters'],
+    [Buffer.from('gr\xf6\xdfe!!\n', 'latin1'), 'standard input is not UTF-8'],
+    [Buffer.from('\ufefföffne dich', 'utf16le'), 'standard input is not UTF-8'],
   ] as const) {
     expect(await run(input)).toMatchObject({ code: 1, err: expect.stringContaining(error) })
   }

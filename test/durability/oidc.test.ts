@@ -1,12 +1,16 @@
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, makeAccount, Service } from '../support/binary.ts'
+import { createCertificate } from '../support/certificates.ts'
 import { Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { ANN, signInWith } from '../support/oidc.ts'
+import { ANN, START, signInWith } from '../support/oidc.ts'
 import { Provider } from '../support/oidc-provider.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The program signs in with a provider, and its commands know who has. */
+
 test('sign-in with a provider, its commands, and a restored backup', async () => {
   using folder = temporaryFolder()
   await using provider = new Provider()
@@ -48,3 +52,24 @@ test('sign-in with a provider, its commands, and a restored backup', async () =>
   expect(refused.err).toContain('Bad setting: OIDC_CLIENT_ID is missing')
   expect(refused.err.trim()).not.toContain('\n')
 })
+
+testWith('openssl')(
+  'a provider with a certificate of an own authority needs NODE_EXTRA_CA_CERTS',
+  async () => {
+    using folder = temporaryFolder()
+    const { authority, certificate, key } = createCertificate(folder.path)
+    const tls = { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+    await using provider = new Provider({ tls })
+    const env = { DATA_DIR: join(folder.path, 'data'), ...provider.settings, OIDC_SIGNUP: 'open' }
+    await makeAccount(env)
+    {
+      await using service = await Service.start(env)
+      const seen = await new Visitor(service).get(START)
+      expect([seen.status, seen.text.includes('is not set up correctly here')]).toEqual([502, true])
+      expect(await service.end('SIGTERM')).toBe(0)
+      expect(await service.errors).toContain('UNABLE_TO_VERIFY_LEAF_SIGNATURE')
+    }
+    await using service = await Service.start({ ...env, NODE_EXTRA_CA_CERTS: authority })
+    expect((await signInWith(new Visitor(service), provider, ANN)).location).toBe('/app/links')
+  },
+)

@@ -23,7 +23,7 @@ import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 async function firstWords(env: Record<string, string>): Promise<string> {
   using folder = temporaryFolder()
   const child = Bun.spawn([await binary()], {
-    env: { ...env, DATA_DIR: folder.path, PORT: '0' },
+    env: { DATA_DIR: folder.path, PORT: '0', ...env },
     stdout: 'pipe',
     stderr: 'ignore',
   })
@@ -48,11 +48,52 @@ test('the first start says where it listens, where the API page is, and how to b
 })
 
 test('a start on localhost has the command for phones in the network, if there is one', async () => {
-  const words = await firstWords({ BASE_URL: 'http://localhost:3000' })
+  using folder = temporaryFolder()
+  const given = {
+    DATA_DIR: join(folder.path, "Anna's $HOME data"),
+    PORT: String(await freePort()),
+    ROOT_URL: 'https://example.com/a&b;c',
+    OPERATOR_NAME: '"Größe" `id` \\ *',
+    LINK_CACHE_MAX: '',
+  }
+  const secrets = {
+    HOPCODE_API_KEY: 'hop_secret',
+    NOT_FOUND_URL: 'https://example.com/?token=secret',
+  }
+  const words = await firstWords({
+    BASE_URL: 'http://localhost:3000',
+    HOST: '127.0.0.1',
+    ...given,
+    ...secrets,
+  })
   const all = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
   const other = all.find(({ family, internal }) => family === 'IPv4' && !internal)
-  if (other) expect(words).toContain(`BASE_URL=http://${other.address}:`)
-  else expect(words).not.toContain('phones')
+  if (!other) {
+    expect(words).not.toContain('phones')
+    return
+  }
+  const [line = ''] = /^ +BASE_URL=.*$/m.exec(words) ?? []
+  expect(line).toEndWith(` ${await binary()}`)
+  expect(words).not.toContain('secret')
+  expect(words).toContain('and with NOT_FOUND_URL, HOPCODE_API_KEY as now')
+  // A shell reads it: the same settings come out of it.
+  const asked = Bun.spawnSync(['sh', '-c', line.replace(/ \S+$/, ' env')], {
+    env: { PATH: '/bin:/usr/bin' },
+  })
+  const found = new Map(
+    asked.stdout
+      .toString()
+      .split('\n')
+      .map((one) => one.split(/=(.*)/s) as [string, string]),
+  )
+  const { LINK_CACHE_MAX: _, ...expected } = given
+  const names = ['BASE_URL', 'HOST', 'LINK_CACHE_MAX', ...Object.keys(expected)]
+  expect(Object.fromEntries(names.map((name) => [name, found.get(name)]))).toEqual({
+    ...expected,
+    BASE_URL: `http://${other.address}:${given.PORT}`,
+    HOST: undefined,
+    LINK_CACHE_MAX: undefined,
+  })
 })
 
 test('it starts, shortens, is followed, counts and stops', async () => {

@@ -77,6 +77,10 @@ test('hopcode link destinations prints the destinations of a link, and sets them
     ['', 'must be JSON'],
     ['{}', 'must be a list'],
     ['[{"when":{},"url":"https://example.com/"}]', 'destinations[0].when: must have a condition'],
+    [
+      Buffer.from('[{"when":{"query":{"a":"\xfc"}},"url":"https://example.com/"}]', 'latin1'),
+      'list.json is not UTF-8',
+    ],
   ] as const) {
     writeFileSync(file, text)
     expect(await run(file)).toMatchObject({ code: 1, err: expect.stringContaining(error) })

@@ -2,33 +2,12 @@ import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
+import { createCertificate, CERTIFIED_NAME as NAME } from '../support/certificates.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { testWith } from '../support/tools.ts'
 
 /** A host of a cluster verifies the certificate of PostgreSQL, and encrypts all connections. */
-
-const NAME = 'localhost'
-const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-
-/** An authority, and a certificate for `NAME` that it has signed. */
-function createCertificate(folder: string) {
-  const files = {
-    authority: join(folder, 'authority.pem'),
-    authorityKey: join(folder, 'authority.key'),
-    certificate: join(folder, 'server.pem'),
-    key: join(folder, 'server.key'),
-  }
-  const { authority, authorityKey, certificate, key } = files
-  const openssl = (...words: string[]) => {
-    const { exitCode, stderr } = Bun.spawnSync(['openssl', 'req', '-x509', ...KEY, ...words])
-    if (exitCode !== 0) throw new Error(`openssl: ${stderr}`)
-  }
-  openssl('-keyout', authorityKey, '-out', authority, '-subj', '/CN=authority')
-  const signed = ['-CA', authority, '-CAkey', authorityKey, '-addext', `subjectAltName=DNS:${NAME}`]
-  openssl('-keyout', key, '-out', certificate, '-subj', `/CN=${NAME}`, ...signed)
-  return files
-}
 
 testWith('postgres')(
   'a host verifies the certificate of PostgreSQL, and encrypts every connection',

@@ -60,7 +60,14 @@ test('a file is checked, imported, and has a report', async () => {
   expect(report.text.trim().split('\r\n')).toHaveLength(4)
   const file = await free.get(`${PATH}/export/jsonl`)
   expect(file.text.trim().split('\n')).toHaveLength(3)
-  expect((await free.get(`${PATH}/export/csv`)).text).toContain('Short URL,Short code')
+  // Spreadsheets read the file, and programs that of the API, which has no byte order mark.
+  const bytesOf = async (path: string, key?: string) =>
+    Buffer.from((await app.call('GET', path, key ? { key } : { headers: { cookie } })).bytes)
+  const cookie = [...free.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const table = await bytesOf(`${PATH}/export/csv`)
+  const plain = await bytesOf('/api/export?format=csv', 'free')
+  expect(plain.toString()).toStartWith('Short URL,Short code')
+  expect(table).toEqual(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), plain]))
 })
 
 test('of a file with several domains, the user chooses some without uploading it again', async () => {

@@ -63,6 +63,53 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
   })
 })
 
+describe.each(['1', '2'])('a target with a host, with REDIRECT_THREADS=%s', (threads) => {
+  const FOREIGN = `GET http://${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}\r\n\r\n`
+  const OWN = `GET http://${GO}/${L} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`
+  const STATUS = `GET /api/status HTTP/1.1\r\nHost: ${PRIMARY}\r\n\r\n`
+  const post = (more: string, body: string) =>
+    `POST /api/shorten HTTP/1.1\r\nHost: ${PRIMARY}\r\n${more}\r\n\r\n${body}`
+  const CHUNKED = post('Transfer-Encoding: chunked', '5\r\nhello\r\n0\r\n\r\n')
+  const EXPECTING = post('Expect: 100-continue\r\nContent-Length: 5', 'hello')
+  const FRAMED = post('Content-Length: 5', 'hello')
+
+  test.each([
+    ['in two pieces', [FOREIGN.slice(0, 9), FOREIGN.slice(9)], [404]],
+    ['in three pieces', [OWN.slice(0, 5), OWN.slice(5, 14), OWN.slice(14)], [302]],
+    ['twice', [FOREIGN + FOREIGN + OWN], [404, 404, 302]],
+    ['behind another request', [STATUS + FOREIGN + OWN], [200, 404, 302]],
+    ['during another request', [STATUS, FOREIGN, OWN], [200, 404, 302]],
+    [
+      'between requests without one',
+      [`${FOREIGN}${STATUS}${FOREIGN}${STATUS}`],
+      [404, 200, 404, 200],
+    ],
+    ['behind a body with a length', [FRAMED + FOREIGN], [401, 404]],
+    ['behind the end of a body', [FRAMED.slice(0, -2), `lo${FOREIGN}${OWN}`], [401, 404, 302]],
+    // Where the end of the first request is in doubt, it is the last one of its connection.
+    ['behind a body in chunks', [CHUNKED + FOREIGN], [401]],
+    ['after a body in chunks', [CHUNKED, FOREIGN], [401]],
+    ['behind an expectation', [EXPECTING + FOREIGN], [100, 401]],
+    [
+      'behind a method of nine letters',
+      ['PROPPATCH /x HT', `TP/1.1\r\nHost: a\r\n\r\n${FOREIGN}`],
+      [404, 404],
+    ],
+  ])('goes before Host %s', async (_, pieces, statuses) => {
+    await using app = await appWithDomains({ REDIRECT_THREADS: threads })
+    using client = await Conversation.open(app.url)
+    for (const piece of pieces) {
+      client.send(piece)
+      await Bun.sleep(20)
+    }
+    const told = await client.answers(statuses.length)
+    expect(told.map(({ status }) => status)).toEqual(statuses)
+    if (statuses.length === 1 && pieces[0]?.startsWith('POST')) {
+      expect((await client.closed()).answers).toHaveLength(1)
+    }
+  })
+})
+
 test('without domains, any Host and any target is answered as before', async () => {
   await using app = await appWithDomains()
   await removeDomain(app.administration, { host: GO, movesLinks: true })

@@ -262,6 +262,32 @@ test('a file that is no export is refused with its name and the formats', async 
   expect([code, err]).toEqual([1, expect.stringContaining('read as YOURLS')])
 })
 
+test('hits and losses are those of the links that were created', async () => {
+  using set = await setUp()
+  const { env, run, folder } = set
+  await using _service = await Service.start(env)
+  const file = join(folder.path, 'twice.csv')
+  const rows = [
+    'go.test/menu-1,https://example.com/1,7,no,',
+    'go.test/menu-1,https://example.com/2,7,no,',
+    'go.test/api/status,https://example.com/3,100,yes,',
+    'go.test/bad-url,mailto:a@b.example,1000,yes,',
+    'go.test/menu-2,https://example.com/5,30,yes,open sesame',
+  ]
+  writeFileSync(file, `Short URL,Long URL,Clicks,Cloaking,Password\n${rows.join('\n')}\n`)
+  const imports = async (options: string) => {
+    const { out } = await run(`import ${file} --account ${EMAIL} --json ${options}`)
+    const { hits, not_supported } = JSON.parse(out) as Record<string, unknown>
+    return { hits, lost: not_supported }
+  }
+  const skipped = '--passwords skip'
+  expect(await imports(`--dry-run ${skipped}`)).toEqual({ hits: 7, lost: {} })
+  expect(await imports('--dry-run')).toEqual({ hits: 37, lost: { cloaking: 1 } })
+  expect(await imports('--dry-run --without-hits')).toMatchObject({ hits: 0 })
+  expect(await imports('')).toEqual({ hits: 37, lost: { cloaking: 1 } })
+  expect(await imports('')).toEqual({ hits: 0, lost: {} })
+})
+
 test('the ending of a file decides on the format of an export', async () => {
   using set = await setUp()
   await using _service = await Service.start(set.env)
@@ -270,7 +296,7 @@ test('the ending of a file decides on the format of an export', async () => {
     expect((await set.run(`export ${file} --account ${EMAIL} ${options}`.trim())).code).toBe(0)
     return readFileSync(file, 'utf8')
   }
-  expect(await exported('new.CSV')).toContain('Short URL,')
+  expect(await exported('new.CSV')).toStartWith('Short URL,')
   expect(await exported('new.jsonl')).toStartWith('{')
   expect(await exported('new.txt')).toStartWith('{')
   expect(await exported('other.csv', '--format jsonl')).toStartWith('{')

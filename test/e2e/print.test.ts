@@ -1,16 +1,18 @@
 import { expect } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { unzipSync } from 'fflate'
+import { PNG } from 'pngjs'
 import { testApp } from '../support/app.ts'
 import { browserTests, openAs } from '../support/browser.ts'
 import { decodeQr } from '../support/decode-qr.ts'
+import { pngLogo, uploadLogo } from '../support/logos.ts'
 import { makeMember } from '../support/members.ts'
 import { drawPages, findCodes, run, scratch } from '../support/printed.ts'
 import { testWith } from '../support/tools.ts'
 
 /** Sheets of labels, and ZIP files of codes. */
 
-const test = testWith('pdftoppm', 'mutool')
+const test = testWith('pdftoppm', 'mutool', 'rsvg-convert', 'cairosvg')
 const { browser, test: browserTest } = browserTests()
 
 const LONG_TITLES = [
@@ -42,12 +44,9 @@ async function withLinks(count: number, titles = TITLES) {
       tags: n % 2 === 0 ? ['even'] : [],
     }),
   )
-  const imported = await app.call('POST', '/api/import', {
-    key: 'enterprise',
-    raw: lines.join('\n'),
-    headers: { 'content-type': 'application/x-ndjson' },
-  })
-  expect(imported.status).toBe(200)
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const sent = { key: 'enterprise', raw: lines.join('\n'), headers } as const
+  if (count > 0) expect((await app.call('POST', '/api/import', sent)).status).toBe(200)
   const cookie = [...member.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const load = async (path: string) => {
     const response = await fetch(new URL(`/app/print${path}`, app.url), { headers: { cookie } })
@@ -62,7 +61,16 @@ const textsOf = (codes: readonly string[], ref = '') =>
 /** The most that a sheet has: PRINTED_LABELS=500 npm test -- test/e2e/print.test */
 const COUNT = Number(process.env.PRINTED_LABELS ?? 30)
 
-const SHEETS = ['a4', 'letter', 'l7160', '3475', '5160', '5163', 'a4&columns=4&rows=8&gap=0']
+const SHEETS = [
+  'a4',
+  'letter',
+  'l7160',
+  '3475',
+  '5160',
+  '5163',
+  'a4&columns=4&rows=8&gap=0',
+  'a4&margin=0&gap=0',
+]
 
 test.each(SHEETS)(
   `${COUNT} labels on %s: each code is whole and is read at 150 dpi`,
@@ -198,12 +206,51 @@ test('texts that a label lacks are counted, and an alias is printed in its own l
   const { status } = await it.app.call('PATCH', '/api/links/MENU00002', { key: 'enterprise', json })
   expect(status).toBe(200)
   const { text } = await it.member.get('/app/print?labels=3475')
-  expect(text).toContain('1 title without enough room')
+  expect(text).toContain('1 title left out')
   expect(text).toContain('1 title and 1 address in letters that our typeface')
   const svg = new TextDecoder().decode((await it.load('/page.svg?labels=3475')).bytes)
   const lines = [...svg.matchAll(/<text [^>]*>([^<]*)<\/text>/g)].map(([, line = '']) => line)
   for (const whole of [titles[0], 'hop.test/メニュー-51']) {
     expect(lines.join(' ')).toContain(whole ?? '?')
+  }
+})
+
+const nothing = ['', 'q=nothing-matches', 'tag=nothing', 'q=nothing-matches&skip=3']
+
+test.each(nothing)('a file of no links is not found, with words: %s', async (query) => {
+  await using it = await withLinks(query === '' ? 0 : 1)
+  for (const file of ['labels.pdf', 'page.svg', 'codes.zip']) {
+    const { status, bytes } = await it.load(`/${file}?sent=1&${query}`)
+    expect([file, status]).toEqual([file, 404])
+    expect(new TextDecoder().decode(bytes)).toContain('There is no such page.')
+  }
+})
+
+test('an SVG sheet has the logo once, and every program draws it at each code', async () => {
+  await using it = await withLinks(18)
+  using files = scratch()
+  expect((await uploadLogo(it.app, it.member, pngLogo(300, 200))).status).toBe(303)
+  const saved = { name: 'Logo', logo: '1' }
+  await it.member.post('/app/qr/presets', saved, { from: '/app/qr' })
+  const { text } = await it.member.get('/app/print')
+  const preset = /<option value="(\d+)"[^>]*>Logo/.exec(text)?.[1]
+  const { bytes } = await it.load(`/page.svg?sent=1&marks=1&preset=${preset}`)
+  const svg = new TextDecoder().decode(bytes)
+  expect(svg.match(/data:image/g)).toHaveLength(1)
+  expect(svg.match(/<use /g)).toHaveLength(18)
+  const file = files.path('page.svg')
+  await Bun.write(file, bytes)
+  run('rsvg-convert', '-d', '150', '-p', '150', file, '-o', files.path('rsvg.png'))
+  run('cairosvg', file, '-d', '150', '-f', 'png', '-o', files.path('cairo.png'))
+  run('mutool', 'draw', '-q', '-r', '150', '-o', files.path('mupdf.png'), file)
+  for (const drawn of ['rsvg.png', 'cairo.png', 'mupdf.png'].map(files.path)) {
+    const found = await findCodes(drawn)
+    expect(found.map((code) => code.text).sort()).toEqual(textsOf(it.codes))
+    const { width, data } = PNG.sync.read(Buffer.from(await Bun.file(drawn).bytes()))
+    for (const { left, right, top, bottom } of found) {
+      const [x, y] = [Math.round((left + right) / 2), Math.round((top + bottom) / 2)]
+      expect(data.subarray(4 * (y * width + x)).toHex()).toStartWith('008844')
+    }
   }
 })
 

@@ -2,12 +2,9 @@ import { afterEach } from 'bun:test'
 import { ClientAddress, clientIp } from '../../src/hot/client-address.ts'
 import { ControlServer } from '../../src/http/control-server.ts'
 import { createLog } from '../../src/lib/log.ts'
-import {
-  type Connection,
-  type ConnectionContext,
-  listenForClients,
-} from '../../src/redirect/connection.ts'
+import type { Connection, ConnectionContext } from '../../src/redirect/connection.ts'
 import { ConnectionLimits, limitsPerThread } from '../../src/redirect/connection-limits.ts'
+import { listenForClients } from '../../src/redirect/listen.ts'
 import { internalError } from '../../src/redirect/responses.ts'
 import { Conversation } from './conversation.ts'
 
@@ -45,7 +42,7 @@ export function serve(
     controlPort: control.port,
     peers: control.peers,
     limits,
-    withPathTarget: (bytes) => bytes,
+    hasDomains: () => false,
     address: new ClientAddress([]),
     fail: (exception) => {
       failures.push(exception)

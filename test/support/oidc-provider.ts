@@ -24,6 +24,8 @@ interface Options {
   /** Ways of a client to send its secret. */
   methods?: readonly string[]
   port?: number
+  /** For https: a certificate of `localhost`. */
+  tls?: { cert: string; key: string }
 }
 
 export class Provider implements AsyncDisposable {
@@ -51,12 +53,14 @@ export class Provider implements AsyncDisposable {
     this.#server = Bun.serve({
       hostname: '127.0.0.1',
       port: options.port ?? 0,
+      ...(options.tls && { tls: options.tls }),
       fetch: (request) => this.#answer(request),
     })
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#server.port}`
+    const origin = this.#options.tls ? 'https://localhost' : 'http://127.0.0.1'
+    return `${origin}:${this.#server.port}`
   }
 
   get port(): number {

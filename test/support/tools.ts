@@ -30,6 +30,7 @@ const TOOLS = {
   },
   faketime: { isThere: () => findFaketime() !== undefined, install: 'apt-get install faketime' },
   sqlite3: program('sqlite3'),
+  openssl: program('openssl'),
   nginx: program('nginx', 'nginx-light'),
   curl: program('curl'),
   haproxy: program('haproxy'),

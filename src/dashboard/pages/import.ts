@@ -39,16 +39,18 @@ export const importPages = signedInPages(
     'GET /app/links/import/report.csv': async ({ deps, user }) => {
       const job = deps.imports.findByAccount(user.account.id)
       if (!job?.summary) throw new AppError('page_not_found')
-      const body = await deps.unsent.generate(user.account.id, reportFile(job))
+      const body = await deps.unsent.generate(
+        user.account.id,
+        forSpreadsheets(textOf(job.report, 'utf-8')),
+      )
       return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
     },
     'GET /app/links/import/export/:format': async ({ deps, user, params }) => {
       const format = EXPORT_FORMATS.find((one) => one === params.format)
       if (!format) throw new AppError('page_not_found')
-      const body = await deps.unsent.generate(
-        user.account.id,
-        exportFile(deps, user.account.id, format),
-      )
+      const chunks = exportFile(deps, user.account.id, format)
+      const file = format === 'csv' ? forSpreadsheets(chunks) : chunks
+      const body = await deps.unsent.generate(user.account.id, file)
       const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
       const type = format === 'csv' ? CSV_TYPE : 'application/x-ndjson'
       return fileResponse(body, { name, type })
@@ -57,9 +59,9 @@ export const importPages = signedInPages(
   { bulk: 'file' },
 )
 
-async function* reportFile({ report }: ImportJob): AsyncGenerator<string, void> {
+async function* forSpreadsheets(csv: AsyncIterable<string>): AsyncGenerator<string, void> {
   yield BYTE_ORDER_MARK
-  yield* textOf(report, 'utf-8')
+  yield* csv
 }
 
 const PASSWORDS = {

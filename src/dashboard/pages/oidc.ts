@@ -162,14 +162,15 @@ async function finish(context: AnonymousContext): Promise<Response> {
     : signInNew(context, claims, next)
 }
 
+/** Seconds in the year 5138: what is beyond it is no time, but milliseconds. */
+const AUTH_TIME_MAX = 1e11
+
 /**
- * When the user has signed in at the provider, in epoch ms. Undefined if the provider does not say,
- * or names a time to come.
+ * When the user has signed in at the provider, in epoch ms, never after `now`. Undefined if the
+ * provider does not say.
  */
-function signedInAt({ authTime }: Claims, now: number): number | undefined {
-  const at = authTime === undefined ? Number.NaN : authTime * SECOND
-  return at <= now + MINUTE ? Math.floor(Math.min(at, now)) : undefined
-}
+const signedInAt = ({ authTime = AUTH_TIME_MAX }: Claims, now: number): number | undefined =>
+  authTime < AUTH_TIME_MAX ? Math.floor(Math.min(authTime * SECOND, now)) : undefined
 
 /** Signs in as the person of an identity. The second factor still applies. */
 async function signInAs(

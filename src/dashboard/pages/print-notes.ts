@@ -21,8 +21,8 @@ export function leftOutNotes(
     nowhere.length > 0 &&
     parts.notice(
       'note',
-      html`<p>${counted(nowhere)} without enough room on the label: left out, because no text is
-        cut.</p>`,
+      html`<p>${counted(nowhere)} left out: the label has no room for the whole text, or nobody can
+        type the address.</p>`,
     )
   }${
     foreign.length > 0 &&

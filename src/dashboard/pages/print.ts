@@ -53,7 +53,7 @@ export const printPages = signedInPages({
     return fileResponse(pdf, { name: 'hopcode-labels.pdf', type: 'application/pdf' })
   },
   [`GET ${PATH}/codes.zip`]: async (context) => {
-    const links = await chosenLinks(context, IMAGES_MAX)
+    const links = await someLinks(context, IMAGES_MAX)
     const { options, problems } = readChoice(context)
     const { file = 'png' } = context.query
     const format = PRINT_FORMATS.find((name) => name === file)
@@ -80,6 +80,13 @@ async function chosenLinks(context: PageContext, max: number): Promise<DetailedL
     if (links.length >= max) break
   }
   return links.slice(0, max)
+}
+
+/** The same for a file. Throws 404 without links. */
+async function someLinks(context: PageContext, max: number): Promise<DetailedLink[]> {
+  const links = await chosenLinks(context, max)
+  if (links.length === 0) throw new AppError('page_not_found')
+  return links
 }
 
 interface PrintChoice {
@@ -163,7 +170,7 @@ function requireNone(problems: PrintChoice['problems']): void {
 async function sheetsOf(context: PageContext): Promise<Sheet[]> {
   const choice = readChoice(context)
   requireNone(choice.problems)
-  return pagesOf(context, choice, await chosenLinks(context, LABELS_MAX))
+  return pagesOf(context, choice, await someLinks(context, LABELS_MAX))
 }
 
 function pagesOf(

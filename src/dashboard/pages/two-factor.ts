@@ -135,7 +135,7 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
   const { deps, user } = context
   const issuer = `Hopcode (${new URL(deps.baseUrl).host})`
   const { url, key } = describeSecret(secret, { issuer, email: user.person.email })
-  const svg = await deps.images.renderText(url, parseQrOptions({ format: 'svg' }))
+  const svg = await deps.images.renderText(url, parseQrOptions({ format: 'svg' }), user.account.id)
   const base64 = Buffer.from(svg).toString('base64')
   const grouped = key.replace(/(.{4})(?=.)/g, '$1 ')
   return page(context, {
