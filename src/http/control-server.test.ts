@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { Conversation } from '../../test/support/conversation.ts'
 import { ControlServer } from './control-server.ts'
 
 const silent = { error: () => {} }
@@ -25,4 +26,19 @@ test('a longer Host is refused before it is parsed', async () => {
   for (const host of ['a'.repeat(301), `a${'%CC%81'.repeat(1000)}${'%CC%A3'.repeat(1000)}`]) {
     expect(await sendHost(host)).toEqual({ status: 400, text, urls: [] })
   }
+})
+
+test('a request without a Host has its whole path, however many slashes it has', async () => {
+  const paths: string[] = []
+  const server = new ControlServer(({ url }) => {
+    paths.push(new URL(url).pathname)
+    return new Response()
+  }, silent)
+  for (const path of ['/ABCDEFGHIJKL/', '/sale/2026/summer/?u=http://a/b']) {
+    using client = await Conversation.open(`http://127.0.0.1:${server.port}`)
+    client.send(`GET ${path} HTTP/1.0\r\n\r\n`)
+    await client.closed()
+  }
+  await server.close()
+  expect(paths).toEqual(['/ABCDEFGHIJKL/', '/sale/2026/summer/'])
 })

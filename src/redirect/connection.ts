@@ -285,15 +285,17 @@ export class Connection implements LimitedConnection, LinkOwner {
     }
     const end = bytes.indexOf('\r\n\r\n') + 4
     const framed = end < 4 ? undefined : bodyLengthOf(bytes.toString('latin1', 0, end))
-    const length = framed ? Math.min(end + framed.bodyLength, bytes.length) : bytes.length
-    const bodyLeft = framed ? end + framed.bodyLength - length : 0
-    this.isUpload = framed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
+    const left = (framed?.bodyLength ?? 0) - (bytes.length - end)
+    const isFramed = framed !== undefined && (left >= 0 || hasDomains)
+    const length = isFramed ? bytes.length + Math.min(left, 0) : bytes.length
+    const bodyLeft = Math.max(left, 0)
+    this.isUpload = isFramed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
     this.#isWaiting = !this.#context.limits.admit(this)
     if (this.#isWaiting) {
       this.#input = Buffer.from(bytes)
       return
     }
-    const response = framed && new ResponseEnd(framed.method)
+    const response = isFramed && new ResponseEnd(framed.method)
     if (response) this.#forwarded = { bodyLeft, response, isAnswered: false }
     else this.#isTunnel = true
     this.#hold(bytes.subarray(length))
@@ -307,6 +309,9 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   /** More of the request that the control thread is answering. */
   #forwardMore(bytes: Buffer): void {
+    const isMore = bytes.length > (this.#forwarded?.bodyLeft ?? 0)
+    // Another request before the response: Bun decides, unless its host does.
+    if (isMore && !this.#context.hasDomains()) this.#isTunnel = true
     const forwarded = this.#isTunnel ? undefined : this.#forwarded
     const length = Math.min(forwarded?.bodyLeft ?? bytes.length, bytes.length)
     if (forwarded) {

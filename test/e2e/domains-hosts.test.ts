@@ -93,7 +93,7 @@ describe.each(['1', '2'])('a target with a host, with REDIRECT_THREADS=%s', (thr
     [
       'behind a method of nine letters',
       ['PROPPATCH /x HT', `TP/1.1\r\nHost: a\r\n\r\n${FOREIGN}`],
-      [404, 404],
+      [405, 404],
     ],
   ])('goes before Host %s', async (_, pieces, statuses) => {
     await using app = await appWithDomains({ REDIRECT_THREADS: threads })
