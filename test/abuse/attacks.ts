@@ -4,7 +4,7 @@ import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
 import { passwords } from './passwords.ts'
-import { rules } from './rules.ts'
+import { pipelines, rules } from './rules.ts'
 import {
   importQueues,
   largeBodies,
@@ -35,6 +35,7 @@ export const ATTACKS: readonly Attack[] = [
   impostors,
   queries,
   rules,
+  pipelines,
   visitors,
   idle,
   halfSent,

@@ -1,7 +1,9 @@
 import { afterEach } from 'bun:test'
 import { ClientAddress, clientIp } from '../../src/hot/client-address.ts'
 import { ControlServer } from '../../src/http/control-server.ts'
+import { monotonicClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { AnswerQueue } from '../../src/redirect/answer-queue.ts'
 import {
   type Connection,
   type ConnectionContext,
@@ -26,7 +28,11 @@ afterEach(async () => {
 /** A listener that answers requests for `CODE`, and a control thread that answers with `answer`. */
 export function serve(
   answer: (request: Request) => Response | Promise<Response>,
-  { location = LANDING, limits: threadLimits = limitsPerThread(10_000, 1) } = {},
+  {
+    location = LANDING,
+    limits: threadLimits = limitsPerThread(10_000, 1),
+    monotonic = monotonicClock,
+  } = {},
 ) {
   const lines: string[] = []
   const log = createLog({ level: 'error', human: false, write: (line) => lines.push(line) })
@@ -45,6 +51,7 @@ export function serve(
     controlPort: control.port,
     peers: control.peers,
     limits,
+    answers: new AnswerQueue(monotonic),
     withPathTarget: (bytes) => bytes,
     address: new ClientAddress([]),
     fail: (exception) => {
