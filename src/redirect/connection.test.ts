@@ -148,39 +148,6 @@ test('pipelined requests for links are answered in order, and others have their 
   ])
 })
 
-test('many connections with pipelined requests wait for each other, and another address for none', async () => {
-  // A clock on which an answer takes half a millisecond.
-  const { url, followed } = serve(() => new Response(), { monotonic: () => followed.length / 2 })
-  const heavy = await Promise.all(Array.from({ length: 8 }, () => connect(url)))
-  const from = { host: '127.0.0.1', port: Number(new URL(url).port), localAddress: '127.0.0.2' }
-  const light = connectSocket(from)
-  await new Promise((resolve) => light.on('connect', resolve))
-  for (const client of heavy) client.send(FOLLOW.repeat(40))
-  await heavy[0]?.answers(1)
-  light.end(FOLLOW)
-  await new Promise((resolve) => light.resume().on('close', resolve))
-  for (const client of heavy) expect(await client.answers(40)).toHaveLength(40)
-  expect(followed.indexOf('127.0.0.2')).toBeLessThan(8 * 20)
-})
-
-test.each([1, 100, 5000, 40_000])(
-  'heads and bodies of %i bytes that arrive in one piece with requests for links are read whole',
-  async (length) => {
-    const { url, followed } = serve(async (request) => {
-      const text = await request.text()
-      return new Response(`${text.length} ${request.headers.get('x-end') ?? ''}`)
-    })
-    using client = await connect(url)
-    const body = 'x'.repeat(length)
-    const post = head('POST /other', `Content-Length: ${length}`, 'X-End: end') + body
-    const many = FOLLOW.repeat(700)
-    client.send(many + post)
-    const told = await client.answers(701)
-    expect(told[700]?.text).toBe(`${length} end`)
-    expect(followed).toHaveLength(700)
-  },
-)
-
 test('a client that has sent its last request is answered before its connection is closed', async () => {
   const { url } = serve(() => new Response('other'))
   const count = 1000
