@@ -34,8 +34,8 @@ const PAUSE_MS = 100
 const STORED_COST = 10
 /** Cost of all drawing that waits: about four seconds. */
 const DRAWING_MAX = 8192
-/** Accounts with files for print get half of the thread's time together, after a second of it. */
-const PRINTS: Pace = { burst: 2000, everyMs: 1 }
+/** Accounts with files for print get half of the thread's time together, after 250 ms of it. */
+const PRINTS: Pace = { burst: 500, everyMs: 1 }
 /** Cost of the largest image of an account that is no file for print. */
 const IMAGE_COST_MAX = 40
 /** Cost of the end of a page of a PDF, and of the file. */
@@ -223,10 +223,10 @@ export class QrImages implements CodeImages {
     }
   }
 
-  /** Finishes pending removals and drops queued renders: missing images are rendered on demand. */
+  /** Finishes what has begun and pending removals: missing images are rendered on demand. */
   close(): Promise<void> {
     this.#waiting.clear()
-    return this.#options.renderer.close({ drop: ['store', 'storeAll'] })
+    return this.#options.renderer.close()
   }
 
   /** Runs one check of all accounts at a time, on a thread that ends with it. */

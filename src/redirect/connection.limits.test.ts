@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { connect as connectSocket } from 'node:net'
 import { eventually } from '../../test/support/app.ts'
 import {
   BROKEN,
@@ -115,6 +116,39 @@ test('what is held for a client that reads nothing is counted, and not more than
   await eventually('all are closed', () => context.limits.connections.size === 0)
   expect(context.limits.bytes).toBe(0)
 })
+
+test('many connections with pipelined requests wait for each other, and another address for none', async () => {
+  // A clock on which an answer takes half a millisecond.
+  const { url, followed } = serve(() => new Response(), { monotonic: () => followed.length / 2 })
+  const heavy = await Promise.all(Array.from({ length: 8 }, () => connect(url)))
+  const from = { host: '127.0.0.1', port: Number(new URL(url).port), localAddress: '127.0.0.2' }
+  const light = connectSocket(from)
+  await new Promise((resolve) => light.on('connect', resolve))
+  for (const client of heavy) client.send(FOLLOW.repeat(40))
+  await heavy[0]?.answers(1)
+  light.end(FOLLOW)
+  await new Promise((resolve) => light.resume().on('close', resolve))
+  for (const client of heavy) expect(await client.answers(40)).toHaveLength(40)
+  expect(followed.indexOf('127.0.0.2')).toBeLessThan(8 * 20)
+})
+
+test.each([1, 100, 5000, 40_000])(
+  'heads and bodies of %i bytes that arrive in one piece with requests for links are read whole',
+  async (length) => {
+    const { url, followed } = serve(async (request) => {
+      const text = await request.text()
+      return new Response(`${text.length} ${request.headers.get('x-end') ?? ''}`)
+    })
+    using client = await connect(url)
+    const body = 'x'.repeat(length)
+    const post = head('POST /other', `Content-Length: ${length}`, 'X-End: end') + body
+    const many = FOLLOW.repeat(700)
+    client.send(many + post)
+    const told = await client.answers(701)
+    expect(told[700]?.text).toBe(`${length} end`)
+    expect(followed).toHaveLength(700)
+  },
+)
 
 test('no two data events have the same buffer, of clients or of the control thread', async () => {
   const PIECE = 100_000

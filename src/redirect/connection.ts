@@ -2,6 +2,7 @@ import type { Socket } from 'bun'
 import { type ClientAddress, clientIp, type Peer } from '../hot/client-address.ts'
 import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
+import type { AnswerQueue } from './answer-queue.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, type LinkOwner, Outgoing } from './control-link.ts'
 import {
@@ -15,8 +16,9 @@ import {
 import { ResponseEnd } from './response-end.ts'
 import { type Answer, toText } from './responses.ts'
 
-/** Requests of one client that are answered in one tick of the event loop. */
-const REQUESTS_PER_TICK_MAX = 64
+/** Requests of one connection, and bytes of them, that are answered before others are served. */
+const REQUESTS_AT_ONCE_MAX = 64
+const BYTES_AT_ONCE_MAX = 32 * 1024
 
 /** Responses are sent together up to this length: the most that waits for a slow reader. */
 const RESPONSES_LENGTH = 32 * 1024
@@ -24,7 +26,7 @@ const RESPONSES_LENGTH = 32 * 1024
 /** Bytes of long responses after which a garbage collection is worth its time, about 5 ms. */
 const GARBAGE_BYTES = 32 * 1024 * 1024
 
-/** The most that is read of a request that waits: most requests arrive completely. */
+/** The most that is read of requests that wait: most of them arrive completely. */
 const WAITING_MAX = 16 * 1024
 
 /** A piece of a body or a response after which other clients are served. */
@@ -44,6 +46,7 @@ export interface ConnectionContext extends LinkContext {
   limits: ConnectionLimits<Connection>
   /** Whether the response may depend on the host: see `withPathTarget`. */
   hasDomains(): boolean
+  answers: AnswerQueue
   address: Pick<ClientAddress, 'parsePeer'>
   /** Bytes of long responses since the last garbage collection. */
   garbageBytes: number
@@ -75,8 +78,8 @@ export class Connection implements LimitedConnection, LinkOwner {
   #isTunnel = false
   #isEnding = false
   #isInputEnded = false
-  /** Other clients are served before `#input` is read. */
-  #isContinued = false
+  /** `#input` is in the queue of answers. */
+  #isQueued = false
   /** `#input` is a request that waits until the limits allow to forward it. */
   #isWaiting = false
   #isPaused = false
@@ -122,14 +125,13 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   receive(bytes: Buffer): void {
     if (this.#isEnding) return
+    if (this.hasRequest || !this.#input) this.lastActive = this.#context.now
     if (this.hasRequest) {
-      this.lastActive = this.#context.now
       this.#forwardMore(bytes)
       return
     }
-    if (!this.#input) this.lastActive = this.#context.now
     this.#input = this.#input ? Buffer.concat([this.#input, bytes]) : bytes
-    if (!this.#mustWait || this.#isWaiting) this.#answer()
+    if (this.#isWaiting || !this.#mustWait) this.#answer()
     this.setReading()
     this.#countBytes()
   }
@@ -152,7 +154,7 @@ export class Connection implements LimitedConnection, LinkOwner {
   receiveEnd(): void {
     this.#isInputEnded = true
     if (this.hasRequest) this.#control?.end()
-    else if (!this.#out.isBlocked && !this.#isContinued) this.end()
+    else if (!this.#out.isBlocked && !this.#isQueued) this.end()
   }
 
   /** Ends the connection once everything is sent. */
@@ -186,12 +188,16 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   /** `#input` cannot be read now. */
   get #mustWait(): boolean {
-    return this.#out.isBlocked || this.#isContinued || this.#isWaiting
+    return this.#out.isBlocked || this.#isQueued || this.#isWaiting
   }
 
+  /** Reads `#input`, or puts it into the queue if the tick has no time for it. */
   #answer(): void {
     if (this.hasRequest) return
     const bytes = this.#input
+    const hasWaited = this.#isQueued || this.#isWaiting
+    this.#isQueued = bytes !== undefined && !hasWaited && this.#context.answers.takes(this)
+    if (this.#isQueued) return
     this.#input = undefined
     this.#isWaiting = false
     if (bytes) this.#read(bytes)
@@ -199,32 +205,30 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   /** HOT PATH. Answers the requests in `bytes`, up to the first that is forwarded. */
   #read(bytes: Buffer): void {
-    const { date, now, health } = this.#context
-    const text = bytes.toString('latin1')
+    const { date, now, health, answers } = this.#context
+    const text = bytes.toString('latin1', 0, BYTES_AT_ONCE_MAX)
     let out = ''
     let at = 0
-    let count = 0
-    let isHeadComplete = true
-    while (at < text.length && count < REQUESTS_PER_TICK_MAX && !this.#isEnding) {
+    let left = REQUESTS_AT_ONCE_MAX
+    while (at < text.length && left > 0 && !this.#isEnding && !this.#out.isBlocked) {
       const end = text.indexOf('\r\n\r\n', at)
-      isHeadComplete = end >= 0
-      const request = isHeadComplete ? PlainRequest.read(text.slice(at, end + 4)) : undefined
+      const request = end < 0 ? undefined : PlainRequest.read(text.slice(at, end + 4))
       const answer = request && this.#follow(request)
+      const isSpent = answers.spend()
       if (!answer) break
       out += toText(answer, date)
       at = end + 4
-      count++
+      left = isSpent ? 0 : left - 1
       this.#isEnding = request.isLast || health.isStopping
       if (out.length >= RESPONSES_LENGTH) {
         this.#sendLong(out)
         out = ''
-        if (this.#out.isBlocked) break
       }
     }
-    if (count > 0) this.lastActive = now
+    if (at > 0) this.lastActive = now
     if (out !== '') this.#out.send(out)
     if (this.#isEnding) this.end()
-    else if (at < text.length) this.#readRest(bytes, at, { count, isHeadComplete })
+    else if (at < bytes.length) this.#readRest(bytes, { text, at, isOver: left === 0 })
   }
 
   /** The engine would wait for hundreds of MiB of such garbage. */
@@ -244,25 +248,23 @@ export class Connection implements LimitedConnection, LinkOwner {
     }
   }
 
-  #readRest(
-    bytes: Buffer,
-    at: number,
-    { count, isHeadComplete }: { count: number; isHeadComplete: boolean },
-  ): void {
-    const mustWait = count === REQUESTS_PER_TICK_MAX || this.#out.isBlocked
-    const isPart = !isHeadComplete && isHeadStart(bytes.toString('latin1', at))
-    // A copy, because a part would keep the whole piece in memory.
-    if (mustWait || isPart) this.#input = Buffer.from(bytes.subarray(at))
-    else this.#forward(bytes.subarray(at))
-    if (mustWait) {
-      this.#isContinued = !this.#out.isBlocked
-      if (this.#isContinued) setImmediate(() => this.resume())
-    }
+  /** `text`: that of the first bytes, of which those before `at` are done. */
+  #readRest(bytes: Buffer, { text, at, isOver }: { text: string; at: number; isOver: boolean }) {
+    const hasHead = text.indexOf('\r\n\r\n', at) >= 0
+    const isCut = !hasHead && at > 0 && text.length < bytes.length
+    const mustWait = isOver || isCut || this.#out.isBlocked
+    const isPart = !hasHead && isHeadStart(text.slice(at))
+    const rest = bytes.subarray(at)
+    // A copy, if a part would keep much of the whole piece in memory.
+    const isCopied = 2 * rest.length < bytes.buffer.byteLength
+    if (mustWait || isPart) this.#input = isCopied ? Buffer.from(rest) : rest
+    else this.#forward(rest)
+    this.#isQueued = mustWait && !this.#out.isBlocked
+    if (this.#isQueued) this.#context.answers.add(this)
   }
 
   /** Reads `#input` again. */
   resume(): void {
-    this.#isContinued = false
     if (this.#isEnding) return
     try {
       this.#answer()
@@ -388,7 +390,7 @@ export class Connection implements LimitedConnection, LinkOwner {
   setReading(): void {
     const waiting = this.#mustWait || this.hasRequest ? (this.#input?.length ?? 0) : 0
     const isPaused =
-      waiting > (this.#isWaiting ? WAITING_MAX : 0) ||
+      waiting > (this.#out.isBlocked ? 0 : WAITING_MAX) ||
       this.#isYielding ||
       this.#control?.isBlocked === true
     if (isPaused === this.#isPaused) return

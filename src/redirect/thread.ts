@@ -12,12 +12,13 @@ import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { VisitRecorder } from '../hot/visit-ring.ts'
 import { newRequestId } from '../http/context.ts'
-import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
+import { type Clocks, clocksIn, monotonicClock, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import { stackOf } from '../lib/log.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { DestinationReads, LinkCache } from '../links/destination.ts'
 import { CodeFilter } from '../links/known-codes.ts'
+import { AnswerQueue } from './answer-queue.ts'
 import { DestinationChooser } from './choose-destination.ts'
 import type { Connection, ConnectionContext } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
@@ -125,6 +126,7 @@ export class RedirectThread {
       follow: this.#follower(),
       hasDomains: () => !this.#domains.isUnused,
       limits,
+      answers: new AnswerQueue(monotonicClock),
       address: this.#address,
       fail: (exception) => this.#fail(exception),
       controlPort: settings.controlPort,

@@ -6,7 +6,7 @@ import { drawnImages, sheets } from './drawing.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
 import { importedPasswords, passwords } from './passwords.ts'
 import { providerAnswers, providerSlots } from './provider-attacks.ts'
-import { rules } from './rules.ts'
+import { pipelines, rules } from './rules.ts'
 import {
   importQueues,
   largeBodies,
@@ -40,6 +40,7 @@ export const ATTACKS: readonly Attack[] = [
   impostors,
   queries,
   rules,
+  pipelines,
   visitors,
   idle,
   halfSent,

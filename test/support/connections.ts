@@ -1,7 +1,9 @@
 import { afterEach } from 'bun:test'
 import { ClientAddress, clientIp } from '../../src/hot/client-address.ts'
 import { ControlServer } from '../../src/http/control-server.ts'
+import { monotonicClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { AnswerQueue } from '../../src/redirect/answer-queue.ts'
 import type { Connection, ConnectionContext } from '../../src/redirect/connection.ts'
 import { ConnectionLimits, limitsPerThread } from '../../src/redirect/connection-limits.ts'
 import { listenForClients } from '../../src/redirect/listen.ts'
@@ -23,7 +25,11 @@ afterEach(async () => {
 /** A listener that answers requests for `CODE`, and a control thread that answers with `answer`. */
 export function serve(
   answer: (request: Request) => Response | Promise<Response>,
-  { location = LANDING, limits: threadLimits = limitsPerThread(10_000, 1) } = {},
+  {
+    location = LANDING,
+    limits: threadLimits = limitsPerThread(10_000, 1),
+    monotonic = monotonicClock,
+  } = {},
 ) {
   const lines: string[] = []
   const log = createLog({ level: 'error', human: false, write: (line) => lines.push(line) })
@@ -43,6 +49,7 @@ export function serve(
     peers: control.peers,
     limits,
     hasDomains: () => false,
+    answers: new AnswerQueue(monotonic),
     address: new ClientAddress([]),
     fail: (exception) => {
       failures.push(exception)
