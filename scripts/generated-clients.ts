@@ -167,7 +167,8 @@ async function schemathesis({ service, apiKey, casesMin }: Run): Promise<string>
   const examples = String(Math.ceil(casesMin / OPERATIONS))
   const words = [`${service.url}/docs/json`, '-H', `X-API-Key: ${apiKey}`, '-n', examples]
   // The settings name the hooks from the root folder.
-  const output = await run([join(bin, 'schemathesis'), ...settings, ...words], { cwd: ROOT })
+  const env = { HYPOTHESIS_STORAGE_DIRECTORY: join(WORK, 'hypothesis') }
+  const output = await run([join(bin, 'schemathesis'), ...settings, ...words], { cwd: ROOT, env })
   const cases = Number(/(\d[\d,]*) generated/.exec(output)?.[1]?.replaceAll(',', ''))
   if (cases >= casesMin) return output
   throw new Error(`only ${cases} cases:\n${output.split('\n').slice(-OUTPUT_LINES).join('\n')}`)

@@ -142,9 +142,13 @@ function welcome(config: Config, { setupLink, port }: App): void {
   const address = networkAddress()
   if (isLoopback(new URL(baseUrl).hostname) && address !== undefined) {
     print('Only this machine can open these addresses. For phones in your network, start with:')
-    const { words, missing } = environmentFor(config, port)
+    const others = otherSettings(config, port)
+    // A shortened one may contain a secret.
+    const shown = others.filter(({ isShortened }) => !isShortened)
+    const hidden = others.filter(({ isShortened }) => isShortened).map(({ name }) => name)
+    const words = shown.map(({ name, value }) => `${name}=${shellWord(value)}`)
     print(`  ${[`BASE_URL=http://${address}:${port}`, ...words, startCommand()].join(' ')}`)
-    if (missing.length > 0) print(`and with ${missing.join(', ')} as now.`)
+    if (hidden.length > 0) print(`and with ${hidden.join(', ')} as now.`)
   }
   if (setupLink) {
     print('Create your owner account (this link works once, for 24 hours):')
@@ -152,22 +156,12 @@ function welcome(config: Config, { setupLink, port }: App): void {
   }
 }
 
-/**
- * The settings of this start as words of a shell, in addition to `BASE_URL`. `missing`: names of
- * those that may contain a secret. A loopback `HOST` would keep other machines out.
- */
-function environmentFor({ settings }: Config, port: number) {
-  const set = settings
+/** Settings of this start in addition to `BASE_URL`. A loopback `HOST` would keep others out. */
+const otherSettings = ({ settings }: Config, port: number) =>
+  settings
     .filter(({ name, isSet }) => isSet && name !== 'BASE_URL')
     .filter(({ name, value }) => name !== 'HOST' || !isLoopback(urlHost(value)))
     .map((one) => (one.name === 'PORT' ? { ...one, value: String(port) } : one))
-  return {
-    words: set
-      .filter(({ isShortened }) => !isShortened)
-      .map(({ name, value }) => `${name}=${shellWord(value)}`),
-    missing: set.filter(({ isShortened }) => isShortened).map(({ name }) => name),
-  }
-}
 
 const shellWord = (text: string): string =>
   /^[\w./:,+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -165,17 +165,15 @@ class Scanner {
     this.#stringStart = NOT_IN_STRING
     if (this.#expected === 'name') {
       this.#isWanted = this.#depth === 1 && this.#isField(start)
-      if (this.#depth === 1 && !this.#isWanted) this.#noteOther(start)
+      if (this.document && this.#depth === 1 && !this.#isWanted && !this.#hasOther) {
+        this.document[this.#textFrom(start)] = null
+        this.#hasOther = true
+      }
       this.#expected = 'colon'
     } else {
       if (this.#isItem()) this.#items.push(this.#textFrom(start))
       this.#endValue()
     }
-  }
-
-  #noteOther(start: number): void {
-    if (this.document && !this.#hasOther) this.document[this.#textFrom(start)] = null
-    this.#hasOther = true
   }
 
   /** Whether the string from `start` to here is the name `field`. Allocates nothing. */

@@ -11,10 +11,7 @@ interface Format extends Dialect {
   label: string
   /** Names as `plainName` writes them: a row with all names of a list is of the format. */
   marks: readonly (readonly string[])[]
-  /**
-   * The marks of a CSV file, where they are others: those of a file that the service or a tool for
-   * it writes. Spreadsheets of people have names such as “ID, URL, Slug” too.
-   */
+  /** Marks of a CSV file, where they are others: spreadsheets have “ID, URL, Slug” too. */
   csvMarks?: readonly (readonly string[])[]
   /** What an importer must know. */
   note?: string
@@ -30,11 +27,7 @@ const FORMATS = {
     forwardsQuery: true,
     note: 'Its counts include bots.',
   },
-  kutt: {
-    label: 'Kutt',
-    marks: [['address', 'target']],
-    csvMarks: [['address', 'target', 'visitcount']],
-  },
+  kutt: { label: 'Kutt', marks: [['address', 'target']], csvMarks: [] },
   polr: { label: 'Polr', marks: [['shorturl', 'longurl', 'secretkey']] },
   chhoto: {
     label: 'Chhoto URL',

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { utf8Text } from './utf8.ts'
 
 /** The settings of sign-in with OpenID Connect. */
 
@@ -110,13 +109,10 @@ export function oidcOf(env: Values): OidcSettings | undefined {
 }
 
 function secretIn(file: string): string {
-  let text: string | undefined
   try {
-    text = utf8Text(readFileSync(file))
+    return readFileSync(file, 'utf8').trim()
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'error'
     throw new Error(`OIDC_CLIENT_SECRET_FILE cannot be read (${reason})`)
   }
-  if (text === undefined) throw new Error('OIDC_CLIENT_SECRET_FILE is not UTF-8')
-  return text.trim()
 }

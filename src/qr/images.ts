@@ -3,7 +3,7 @@ import type { Addressed } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
-import { type Client, clientIp, clientNetwork } from '../hot/client-address.ts'
+import { type Client, clientIp, networkOf } from '../hot/client-address.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { FairQueue, type Pace } from '../lib/fair-queue.ts'
@@ -34,6 +34,8 @@ const PAUSE_MS = 100
 const STORED_COST = 10
 /** Cost of all drawing that waits: about four seconds. */
 const DRAWING_MAX = 8192
+/** The thread has the next drawing at hand when one ends. */
+const DRAWN_AT_ONCE = 2
 /** Accounts with files for print get half of the thread's time together, after 250 ms of it. */
 const PRINTS: Pace = { burst: 500, everyMs: 1 }
 /** Cost of the largest image of an account that is no file for print. */
@@ -69,15 +71,15 @@ interface QrImagesOptions {
 /** A signed-in account, or another client. */
 type Requester = AccountId | Client
 
-const newQueue = (jobsMax: number, pace?: Pace) =>
-  new FairQueue({ ...pace, jobsMax, full: () => new AppError('overloaded', '', retryAfter(5)) })
+const newQueue = (jobsMax: number, more: Partial<Pace> & { atOnce?: number } = {}) =>
+  new FairQueue({ ...more, jobsMax, full: () => new AppError('overloaded', '', retryAfter(5)) })
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
 export class QrImages implements CodeImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
   /** All work of the QR thread but removals, by account, or by address and network. */
-  readonly #drawing = newQueue(DRAWING_MAX)
+  readonly #drawing = newQueue(DRAWING_MAX, { atOnce: DRAWN_AT_ONCE })
   /** Parts of sheets, images of a ZIP and large images of accounts, before `#drawing`. */
   readonly #prints = newQueue(DRAWING_MAX, PRINTS)
   /** One sheet of an account at a time, because it is in memory until it is complete. */
@@ -258,7 +260,7 @@ export class QrImages implements CodeImages {
   ): Promise<Result> {
     const isAccount = typeof by === 'number'
     const key = isAccount ? by : clientIp(by)
-    const group = isAccount ? by : clientNetwork(by)
+    const group = typeof key === 'number' ? key : networkOf(key)
     const draw = () => this.#drawing.run(key, work, undefined, { group, cost })
     return isPrint && isAccount ? this.#prints.run(by, draw, undefined, { cost }) : draw()
   }

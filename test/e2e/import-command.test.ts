@@ -276,7 +276,7 @@ test('hits and losses are those of the links that were created', async () => {
   ]
   writeFileSync(file, `Short URL,Long URL,Clicks,Cloaking,Password\n${rows.join('\n')}\n`)
   const imports = async (options: string) => {
-    const { out } = await run(`import ${file} --account ${EMAIL} --json ${options}`)
+    const { out } = await run(`import ${file} --account ${EMAIL} --json ${options}`.trim())
     const { hits, not_supported } = JSON.parse(out) as Record<string, unknown>
     return { hits, lost: not_supported }
   }
