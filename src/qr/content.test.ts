@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readable } from './content.ts'
+import { readable, withCaption } from './content.ts'
 import { parsePrintOptions } from './options.ts'
 import { renderQr } from './render.ts'
 
@@ -27,7 +27,7 @@ test.each(['png', 'svg', 'pdf'])(
   (format) => {
     const text = 'https://go.example/SPRING26'
     const render = (caption: string, address: string) =>
-      Buffer.from(renderQr(text, parsePrintOptions({ format, caption }), undefined, address))
+      Buffer.from(renderQr(text, withCaption(parsePrintOptions({ format, caption }), address)))
     const none = render('', text)
     expect(render('1', text).equals(none)).toBe(false)
     expect(render('1', 'https://go.example/%E3%83%A1%E3%83%8B-51').equals(none)).toBe(true)

@@ -1,7 +1,7 @@
 import { decodePath } from '../addresses/address.ts'
 import { readableHost } from '../addresses/shown-host.ts'
 import { AppError } from '../errors.ts'
-import type { QrOptions } from './options.ts'
+import { type QrOptions, URL_CAPTION } from './options.ts'
 import { findMissing } from './typeface.ts'
 
 /**
@@ -46,3 +46,7 @@ export function urlCaption(address: string): string {
   const text = readable(address)
   return findMissing(text) === undefined ? text : ''
 }
+
+/** The options with the text of their caption: with `URL_CAPTION`, it is the address. */
+export const withCaption = (options: QrOptions, address: string): QrOptions =>
+  options.caption === URL_CAPTION ? { ...options, caption: urlCaption(address) } : options

@@ -1,5 +1,6 @@
 /** Checks of an uploaded logo, and of the options of a preset. Run on a thread of their own. */
 
+import { withCaption } from './content.ts'
 import { type Bitmap, blend, fitInto, LOGO_SIDE_PX, type Logo, readPng, writePng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
 import { renderQr } from './render.ts'
@@ -103,7 +104,7 @@ async function isReadable({ text, options, png }: Trial): Promise<boolean> {
   const logo: Logo | undefined = png && { png, bitmap: readPng(png) }
   const margin = Math.max(4, options.margin)
   return TRIAL_SIZES.every((size) => {
-    const trial: QrOptions = { ...options, format: 'png', size, margin }
+    const trial = withCaption({ ...options, format: 'png', size, margin }, text)
     const { width, height, data } = readPng(renderQr(text, trial, logo))
     return decode(new Uint8ClampedArray(data), width, height)?.data === text
   })

@@ -33,10 +33,10 @@ const QUERIES = [
   'margin=1',
   'margin=16',
   ...LEVELS.map((level) => `level=${level}`),
-  'caption=1',
+  'caption=hop.test/SPRING26',
   'caption=Scan+for+the+menu+of+the+week,+please!&level=Q',
   'logo=1',
-  'logo=1&caption=1&margin=2&dark=%23004400&light=%23ffffee',
+  'logo=1&caption=hop.test/SPRING26&margin=2&dark=%23004400&light=%23ffffee',
   'logo=1&caption=Menu&margin=10&level=L',
 ]
 const codes = QUERIES.flatMap((query) => [TEXT, LONGEST].map((text) => ({ query, text })))

@@ -1,7 +1,6 @@
-import { urlCaption } from './content.ts'
 import { clearMiddle, type Logo, logoSpan } from './logo.ts'
 import { matrixOf } from './modules.ts'
-import { type QrOptions, URL_CAPTION } from './options.ts'
+import type { QrOptions } from './options.ts'
 import { drawPage, toPdf } from './pdf.ts'
 import { drawQr, type Page, type Picture, toSvg } from './picture.ts'
 import { encodePng } from './png.ts'
@@ -9,22 +8,17 @@ import { encodePng } from './png.ts'
 /**
  * A QR image of `text`, with `logo` in the middle if there is one. Synchronous and pure. Throws
  * SizeError for a text too long for the PNG. By default, a text of up to 180 bytes fits the
- * smallest PNG (version 9 has 53 modules, 61 with the margin). `address`: what a caption shows.
+ * smallest PNG (version 9 has 53 modules, 61 with the margin). The caption is the text itself, no
+ * `URL_CAPTION`.
  */
-export function renderQr(
-  text: string,
-  options: QrOptions,
-  logo?: Logo,
-  address = text,
-): Uint8Array<ArrayBuffer> {
+export function renderQr(text: string, options: QrOptions, logo?: Logo): Uint8Array<ArrayBuffer> {
   const { format, level, mm } = options
   const matrix = matrixOf(text, level)
-  const caption = options.caption === URL_CAPTION ? urlCaption(address) : options.caption
   if (format === 'png') {
     if (logo) clearMiddle(matrix, logoSpan(matrix.size))
-    return encodePng(matrix, { ...options, caption, logo: logo?.bitmap })
+    return encodePng(matrix, { ...options, logo: logo?.bitmap })
   }
-  const picture = drawQr(matrix, { ...options, caption, logo })
+  const picture = drawQr(matrix, { ...options, logo })
   if (format === 'pdf') {
     const page = pageOf(picture, mm)
     return toPdf({ ...page, drawings: [drawPage(page)], logo })

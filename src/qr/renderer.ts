@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { withCaption } from './content.ts'
 import { QrFiles } from './files.ts'
 import { type Logo, readPng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
@@ -86,9 +87,10 @@ export function renderer({ dir }: RendererSettings) {
   }
 
   return {
-    render({ text, address, options, logo }: RenderCommand): Rendered {
+    render({ text, address = text, options, logo }: RenderCommand): Rendered {
       try {
-        return { image: renderQr(text, options, logo && decoded(logo), address) }
+        const shown = withCaption(options, address)
+        return { image: renderQr(text, shown, logo && decoded(logo)) }
       } catch (error) {
         if (error instanceof SizeError) return { sizeMin: error.sizeMin }
         throw error

@@ -7,7 +7,7 @@ import { expect } from 'bun:test'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PNG } from 'pngjs'
-import { canBeCapital, contentOf } from '../../src/qr/content.ts'
+import { canBeCapital, contentOf, withCaption } from '../../src/qr/content.ts'
 import { readPng } from '../../src/qr/logo.ts'
 import { parsePrintOptions, type QrOptions } from '../../src/qr/options.ts'
 import { SizeError } from '../../src/qr/png.ts'
@@ -56,7 +56,8 @@ function codeOf(n: number) {
   const query = { ...style, ...isCapital, caption, mm: '20' }
   const render = (more: Record<string, string>) => {
     const options = parsePrintOptions({ ...query, ...more })
-    return renderQr(contentOf(address, options), options, options.logo ? logo : undefined, address)
+    const shown = withCaption(options, address)
+    return renderQr(contentOf(address, options), shown, options.logo ? logo : undefined)
   }
   return { render, text: contentOf(address, parsePrintOptions(query) as QrOptions) }
 }
