@@ -12,7 +12,7 @@ const SUBSETS = 'latin latin-ext greek greek-ext cyrillic cyrillic-ext vietnames
 const WEIGHT = 500
 
 /** By path from the root of the project. */
-type Files = Record<'src/qr/inter.outlines' | 'src/qr/inter.gen.ts', string>
+type Files = Record<'src/draw/inter.outlines' | 'src/draw/inter.gen.ts', string>
 
 type Glyph = [advance: number, path: string]
 
@@ -39,11 +39,11 @@ export async function captionFont(): Promise<Files> {
     ([letter, glyph]) => `${JSON.stringify(letter)}:${JSON.stringify(glyph)}`,
   )
   return {
-    'src/qr/inter.outlines': [
+    'src/draw/inter.outlines': [
       `{"glyphs":{\n${lines.join(',\n')}\n}`,
       `"kerning":${JSON.stringify(kerning)}}\n`,
     ].join(','),
-    'src/qr/inter.gen.ts': [
+    'src/draw/inter.gen.ts': [
       '/** Written by scripts/caption-font.ts. Do not edit. */',
       '',
       '/** Texts in characters that the font has. */',

@@ -28,7 +28,7 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/mutations.test.ts': { MUTATION_RUNS: '1' },
   'src/hot/sliding-window.oracle.test.ts': { WINDOW_RUNS: '2000' },
   'src/limits/budgets.test.ts': { LIMITER_RUNS: '1000' },
-  'src/qr/render.test.ts': { QR_RUNS: '300' },
+  'src/draw/render.test.ts': { QR_RUNS: '300' },
   'test/durability/cluster.test.ts': { CLUSTER_ROUNDS: '300' },
 }
 

@@ -29,7 +29,7 @@ const COLUMNS_MAX = 100
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS: readonly string[] =
   `
-  lib errors config hot db accounts limits maintenance
+  lib errors draw config hot db accounts limits maintenance
   http addresses blocklist hits visits links import analytics moderation qr data cluster redirect
   status dashboard openapi client backup data-folder threads service app cli main
 `.match(/\S+/g) ?? []

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { parsePrintOptions } from '../draw/options.ts'
+import { renderQr } from '../draw/render.ts'
 import { readable, withCaption } from './content.ts'
-import { parsePrintOptions } from './options.ts'
-import { renderQr } from './render.ts'
 
 /** Addresses as people type them. */
 

@@ -1,8 +1,8 @@
 import { decodePath } from '../addresses/address.ts'
 import { readableHost } from '../addresses/shown-host.ts'
+import { type QrOptions, URL_CAPTION } from '../draw/options.ts'
+import { findMissing } from '../draw/typeface.ts'
 import { AppError } from '../errors.ts'
-import { type QrOptions, URL_CAPTION } from './options.ts'
-import { findMissing } from './typeface.ts'
 
 /**
  * A path of capitals and digits means the same in capitals, and a scheme and a host always do. All

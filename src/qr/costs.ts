@@ -1,5 +1,5 @@
-import type { QrOptions } from './options.ts'
-import type { Label, Sheet } from './sheet.ts'
+import type { QrOptions } from '../draw/options.ts'
+import type { Label, Sheet } from '../draw/sheet.ts'
 
 /** Estimated time of drawings. One unit, an image of 256 pixels, is about half a millisecond. */
 

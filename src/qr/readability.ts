@@ -1,9 +1,17 @@
 /** Checks of an uploaded logo, and of the options of a preset. Run on a thread of their own. */
 
+import {
+  type Bitmap,
+  blend,
+  fitInto,
+  LOGO_SIDE_PX,
+  type Logo,
+  readPng,
+  writePng,
+} from '../draw/logo.ts'
+import { parseQrOptions, type QrOptions } from '../draw/options.ts'
+import { renderQr } from '../draw/render.ts'
 import { withCaption } from './content.ts'
-import { type Bitmap, blend, fitInto, LOGO_SIDE_PX, type Logo, readPng, writePng } from './logo.ts'
-import { parseQrOptions, type QrOptions } from './options.ts'
-import { renderQr } from './render.ts'
 
 const PNG_SIDE_MAX = 1024
 /** Limited, because each SVG code contains the logo. */

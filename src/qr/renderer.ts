@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
+import { type Logo, readPng } from '../draw/logo.ts'
+import { parseQrOptions, type QrOptions } from '../draw/options.ts'
+import { operatorsOf, toPdf } from '../draw/pdf.ts'
+import { svgPictures } from '../draw/picture.ts'
+import { SizeError } from '../draw/png.ts'
+import { renderQr } from '../draw/render.ts'
+import { layOutSheet, PAPERS, type Paper, type Sheet } from '../draw/sheet.ts'
 import { withCaption } from './content.ts'
 import { QrFiles } from './files.ts'
-import { type Logo, readPng } from './logo.ts'
-import { parseQrOptions, type QrOptions } from './options.ts'
-import { operatorsOf, toPdf } from './pdf.ts'
-import { svgPictures } from './picture.ts'
-import { SizeError } from './png.ts'
-import { renderQr } from './render.ts'
-import { layOutSheet, PAPERS, type Paper, type Sheet } from './sheet.ts'
 
 /** Options of every stored image: the spec's defaults. */
 const STORED = parseQrOptions({})

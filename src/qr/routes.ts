@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { z } from 'zod'
 import type { Addressed } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
+import { parseQrOptions, QrQuery } from '../draw/options.ts'
 import { AppError } from '../errors.ts'
 import type { Client } from '../hot/client-address.ts'
 import { NO_LINK } from '../hot/destination-cache.ts'
@@ -13,7 +14,6 @@ import type { DestinationReads } from '../links/destination.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
 import { getLink, type LinkReads } from '../links/read.ts'
 import type { QrImages } from './images.ts'
-import { parseQrOptions, QrQuery } from './options.ts'
 
 interface QrDeps extends GuardDeps {
   reads: LinkReads

@@ -5,7 +5,7 @@ import { operationsOn } from '../../test/support/subjects.ts'
 import { AccountStore } from '../accounts/store.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { parseQrOptions } from './options.ts'
+import { parseQrOptions } from '../draw/options.ts'
 import { PRESETS_MAX, qrSettings } from './store.ts'
 
 function openStore() {

@@ -3,7 +3,7 @@
 import type { AccountId } from '../accounts/store.ts'
 import { REFS_MAX } from '../db/qr-schema.ts'
 import { subject, write } from '../db/subject.ts'
-import { parseStoredOptions, type QrOptions } from './options.ts'
+import { parseStoredOptions, type QrOptions } from '../draw/options.ts'
 import type { StoredLogo } from './renderer.ts'
 
 export const PRESETS_MAX = 20

@@ -102,7 +102,7 @@ test('dark and light take 3 or 6 hex digits in any letter case, with %23 or with
 const badColor = (name: string) => `Invalid ${name}: must be a hex color like #1a2e4f`
 const UNREADABLE =
   'Invalid dark: must be much darker than the background, or readers cannot read the code'
-/** One of each: src/qr/options.test.ts has all. */
+/** One of each: src/draw/options.test.ts has all. */
 const refusals = [
   { query: 'size=2049', error: 'Invalid size: must be an integer between 64 and 2048' },
   { query: 'format=svg%00', error: 'Invalid format: must be png or svg' },

@@ -346,7 +346,7 @@ const listQuery = fc
     const part = typeof search === 'number' ? scene.prefix.toLowerCase().slice(search) : search
     return { ...query, search: part }
   })
-/** Colors that readers can tell apart: src/qr/options.test.ts has others. */
+/** Colors that readers can tell apart: src/draw/options.test.ts has others. */
 const colors = (good: string[]) => mostly(good, ['12345', 'red', '#gggggg', ''])
 const qrQuery = fc
   .record({

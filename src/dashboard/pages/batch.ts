@@ -1,4 +1,5 @@
 import type { PublicUrls } from '../../addresses/urls.ts'
+import { parsePrintOptions } from '../../draw/options.ts'
 import { parseWith } from '../../http/body.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
@@ -12,7 +13,6 @@ import {
 } from '../../links/property-table.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { parsePrintOptions } from '../../qr/options.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { requireRole } from '../auth/roles.ts'
 import type { DashboardDeps } from '../deps.ts'

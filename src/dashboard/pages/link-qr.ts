@@ -1,16 +1,16 @@
 import { hasRole } from '../../accounts/roles.ts'
-import { AppError } from '../../errors.ts'
-import { type Html, html } from '../../lib/html.ts'
-import type { Link } from '../../links/link.ts'
-import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
-import { modulesOf } from '../../qr/modules.ts'
+import { modulesOf } from '../../draw/modules.ts'
 import {
   parsePrintOptions,
   type QrOptions,
   qrQueryOf,
   sizeProblem,
   URL_CAPTION,
-} from '../../qr/options.ts'
+} from '../../draw/options.ts'
+import { AppError } from '../../errors.ts'
+import { type Html, html } from '../../lib/html.ts'
+import type { Link } from '../../links/link.ts'
+import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
 import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'

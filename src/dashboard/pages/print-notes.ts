@@ -1,6 +1,6 @@
+import { type Sheet, type TextName, textsWithoutRoom } from '../../draw/sheet.ts'
+import { findMissing } from '../../draw/typeface.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { type Sheet, type TextName, textsWithoutRoom } from '../../qr/sheet.ts'
-import { findMissing } from '../../qr/typeface.ts'
 import * as parts from '../ui/components.ts'
 
 /**

@@ -1,9 +1,3 @@
-import { AppError } from '../../errors.ts'
-import { type Html, html } from '../../lib/html.ts'
-import { exportLinks } from '../../links/export.ts'
-import { type DetailedLink, withDetails } from '../../links/properties.ts'
-import { requireOwnedLink } from '../../links/update.ts'
-import { contentOf, readable } from '../../qr/content.ts'
 import {
   CAPTION_LENGTH_MAX,
   findProblems,
@@ -11,7 +5,7 @@ import {
   parsePrintOptions,
   type QrOptions,
   URL_CAPTION,
-} from '../../qr/options.ts'
+} from '../../draw/options.ts'
 import {
   evenGrid,
   FORMATS,
@@ -22,7 +16,13 @@ import {
   PAPERS,
   type Paper,
   type Sheet,
-} from '../../qr/sheet.ts'
+} from '../../draw/sheet.ts'
+import { AppError } from '../../errors.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { exportLinks } from '../../links/export.ts'
+import { type DetailedLink, withDetails } from '../../links/properties.ts'
+import { requireOwnedLink } from '../../links/update.ts'
+import { contentOf, readable } from '../../qr/content.ts'
 import type { PageContext, Query } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'
 import { fileResponse, refuse } from '../responses.ts'

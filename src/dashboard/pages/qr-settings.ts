@@ -1,7 +1,7 @@
 import type { AccountId } from '../../accounts/store.ts'
+import { parsePrintOptions, type QrOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { parsePrintOptions, type QrOptions, QrQuery, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
 import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'

@@ -10,8 +10,8 @@ import {
   sealSecret,
   showRecoveryCode,
 } from '../../accounts/second-factor.ts'
+import { parseQrOptions } from '../../draw/options.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { parseQrOptions } from '../../qr/options.ts'
 import { proofField, requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext, requirePerson } from '../auth/guard.ts'
 import { tryGuess } from '../auth/sign-in.ts'

@@ -1,4 +1,3 @@
-import { type Html, html } from '../../lib/html.ts'
 import {
   CAPTION_LENGTH_MAX,
   findProblems,
@@ -14,7 +13,8 @@ import {
   rgbOf,
   SIZE_MIN_PX,
   URL_CAPTION,
-} from '../../qr/options.ts'
+} from '../../draw/options.ts'
+import { type Html, html } from '../../lib/html.ts'
 import * as parts from './components.ts'
 
 /** The form fields of QR options. */
