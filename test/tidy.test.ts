@@ -179,9 +179,9 @@ const RULES: readonly Rule[] = [
     bad: [source('src/links/reserve.ts', "import { Elysia } from 'elysia'")],
   },
   {
-    title: 'no SQL in routes, dashboard pages or hot/',
+    title: 'no SQL in routes, pages and cards of the dashboard, or hot/',
     applies: (path) =>
-      isProgram(path) && /[/-]routes\.ts$|^src\/dashboard\/pages\/|^src\/hot\//.test(path),
+      isProgram(path) && /[/-]routes\.ts$|^src\/dashboard\/(pages|cards)\/|^src\/hot\//.test(path),
     find: (file) => [
       ...findImports(/^bun:sqlite$/, { typesToo: false })(file),
       ...findImports(/^drizzle-orm/, { typesToo: true })(file),

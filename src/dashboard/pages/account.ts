@@ -23,6 +23,7 @@ import {
   requirePerson,
 } from '../auth/guard.ts'
 import { cookieSeconds } from '../auth/sign-in.ts'
+import { connectIdentity, disconnectIdentity, identitiesCard } from '../cards/identities.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
@@ -32,7 +33,6 @@ import { errorOf, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 import { domainChoices } from '../ui/link-parts.ts'
 import { zoneForm } from '../ui/local-time.ts'
-import { connectIdentity, disconnectIdentity, identitiesCard } from './identities.ts'
 
 const PATH = '/app/account'
 /** The response waits for the deletion of this many links; more are deleted in the background. */

@@ -17,6 +17,7 @@ import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { requireRole } from '../auth/roles.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
+import { zipOf } from '../print-zip.ts'
 import { fileResponse, isFormError, isTemporary, refuse } from '../responses.ts'
 import { count, plural } from '../ui/components.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
@@ -24,7 +25,6 @@ import { PAGE_SIZE } from '../ui/layout.ts'
 import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
 import { movePath } from './hand-over.ts'
 import { linksPage } from './links.ts'
-import { zipOf } from './print-zip.ts'
 
 /** Actions of the list on the selected links, and the export of all. */
 export const batchPages = signedInPages({

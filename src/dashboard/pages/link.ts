@@ -5,6 +5,12 @@ import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import { mayUse } from '../auth/roles.ts'
+import {
+  destinationCards,
+  hasDestinationsPage,
+  saveDestinations,
+} from '../cards/link-destinations.ts'
+import { SETTINGS_FORMS, settingsCards } from '../cards/link-settings.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
@@ -22,9 +28,7 @@ import {
 import { tagPath } from '../ui/link-table.ts'
 import { exactTime, longTime } from '../ui/local-time.ts'
 import { HIT_COUNT_ID, linkSections } from './analytics.ts'
-import { destinationCards, hasDestinationsPage, saveDestinations } from './link-destinations.ts'
 import { qrCard } from './link-qr.ts'
-import { SETTINGS_FORMS, settingsCards } from './link-settings.ts'
 
 /** One link: its numbers, its QR code and its settings, each on a page of its own. */
 export const linkPages = signedInPages({

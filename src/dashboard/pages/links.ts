@@ -1,6 +1,13 @@
 import { type Html, html, type Value } from '../../lib/html.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import { mayUse } from '../auth/roles.ts'
+import {
+  type Created,
+  createdToast,
+  createForm,
+  createLink,
+  pathStatus,
+} from '../cards/create-link.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -14,7 +21,6 @@ import {
   loadTable,
   parseTableQuery,
 } from '../ui/link-table.ts'
-import { type Created, createdToast, createForm, createLink, pathStatus } from './create-link.ts'
 
 /** The account's links: the form that creates one, and the list. */
 export const linksPages = signedInPages({

@@ -25,12 +25,12 @@ import { requireOwnedLink } from '../../links/update.ts'
 import { contentOf, readable } from '../../qr/content.ts'
 import type { PageContext, Query } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'
+import { forAddress, plainTitle, zipOf } from '../print-zip.ts'
 import { fileResponse, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import { filterOf, parseTableQuery } from '../ui/link-table.ts'
 import { leftOutNotes } from './print-notes.ts'
-import { forAddress, plainTitle, zipOf } from './print-zip.ts'
 
 /** The codes of many links: sheets of labels to print, and a ZIP of images. */
 

@@ -12,13 +12,13 @@ import { updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { publicPageCard } from '../pages/public-page.ts'
 import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { addressText, badge, domainChoices, linkPath, replacesMain } from '../ui/link-parts.ts'
 import { linkPasswordCard, saveLinkPassword } from './link-password.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
-import { publicPageCard } from './public-page.ts'
 
 /** What can be changed about a link: destination, properties, addresses, public page. */
 

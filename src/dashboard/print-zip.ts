@@ -1,11 +1,11 @@
 import { Zip, ZipPassThrough } from 'fflate'
-import type { QrOptions } from '../../draw/options.ts'
-import { rateLimited } from '../../http/guard.ts'
-import { BYTE_ORDER_MARK, csvLine } from '../../lib/csv.ts'
-import type { DetailedLink } from '../../links/properties.ts'
-import { canBeCapital, fileNameOf } from '../../qr/content.ts'
-import type { PageContext } from '../auth/guard.ts'
-import { fileResponse } from '../responses.ts'
+import type { QrOptions } from '../draw/options.ts'
+import { rateLimited } from '../http/guard.ts'
+import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
+import type { DetailedLink } from '../links/properties.ts'
+import { canBeCapital, fileNameOf } from '../qr/content.ts'
+import type { PageContext } from './auth/guard.ts'
+import { fileResponse } from './responses.ts'
 
 /** The title on one line. */
 export const plainTitle = ({ properties }: DetailedLink): string =>

@@ -3,10 +3,10 @@ import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { logEvent, type PageContext } from '../auth/guard.ts'
 import { beginFlow, taskOf } from '../auth/oidc.ts'
+import { textOf } from '../pages/oidc.ts'
 import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
-import { textOf } from './oidc.ts'
 
 /** Users of the provider that people have connected: a part of the page Account. */
 

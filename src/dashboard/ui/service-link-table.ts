@@ -2,8 +2,8 @@ import type { Code } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import type { DashboardDeps } from '../deps.ts'
-import * as parts from '../ui/components.ts'
-import { addressText, destination } from '../ui/link-parts.ts'
+import * as parts from './components.ts'
+import { addressText, destination } from './link-parts.ts'
 
 /** The path of a link's page for the owner of the service. */
 export const servicePathOf = (code: Code) => `/app/service/links/${code}` as const
