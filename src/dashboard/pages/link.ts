@@ -10,6 +10,7 @@ import {
   hasDestinationsPage,
   saveDestinations,
 } from '../cards/link-destinations.ts'
+import { qrCard } from '../cards/link-qr.ts'
 import { SETTINGS_FORMS, settingsCards } from '../cards/link-settings.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
@@ -28,7 +29,6 @@ import {
 import { tagPath } from '../ui/link-table.ts'
 import { exactTime, longTime } from '../ui/local-time.ts'
 import { HIT_COUNT_ID, linkSections } from './analytics.ts'
-import { qrCard } from './link-qr.ts'
 
 /** One link: its numbers, its QR code and its settings, each on a page of its own. */
 export const linkPages = signedInPages({

@@ -14,6 +14,7 @@ import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/conten
 import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
+import { keepRef, QR_SETTINGS_PATH } from '../pages/qr-settings.ts'
 import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
@@ -25,7 +26,6 @@ import {
   qrFields,
   scanWarning,
 } from '../ui/qr-fields.ts'
-import { keepRef, QR_SETTINGS_PATH } from './qr-settings.ts'
 
 /** A link's QR code: its options, a preview, downloads. Charged like pages. */
 
