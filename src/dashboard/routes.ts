@@ -2,7 +2,6 @@ import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import favicon from './assets/favicon.ico' with { type: 'file' }
 import { findAsset, LOGO_PATH } from './assets.ts'
-import { qrFilePages } from './cards/link-qr.ts'
 import type { DashboardDeps } from './deps.ts'
 import { anonymousPages } from './page-routes.ts'
 import { accountPages, themeForms } from './pages/account.ts'
@@ -89,7 +88,6 @@ const PAGES = [
   handOverPages,
   goPages,
   linkPages,
-  qrFilePages,
   printPages,
   qrSettingsPages,
   accountPages,

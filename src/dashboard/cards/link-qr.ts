@@ -1,4 +1,5 @@
 import { hasRole } from '../../accounts/roles.ts'
+import type { AccountId } from '../../accounts/store.ts'
 import { modulesOf } from '../../draw/modules.ts'
 import {
   parsePrintOptions,
@@ -13,8 +14,6 @@ import type { Link } from '../../links/link.ts'
 import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
 import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedInPages } from '../page-routes.ts'
-import { keepRef, QR_SETTINGS_PATH } from '../pages/qr-settings.ts'
 import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
@@ -29,10 +28,12 @@ import {
 
 /** A link's QR code: its options, a preview, downloads. Charged like pages. */
 
+export const QR_SETTINGS_PATH = '/app/qr'
+
 const TYPES = { png: 'image/png', svg: 'image/svg+xml', pdf: 'application/pdf' } as const
 
-/** A refused option returns to the page, which shows its message at the field. */
-async function qrFile(context: PageContext, format: keyof typeof TYPES) {
+/** The QR code as a file. A refused option returns to the page, with its message at the field. */
+export async function qrFile(context: PageContext, format: keyof typeof TYPES): Promise<Response> {
   const { deps, user, query, request } = context
   const link = ownLink(context)
   const address = chosenAddress(deps, link, query)
@@ -50,6 +51,16 @@ async function qrFile(context: PageContext, format: keyof typeof TYPES) {
     if (!isRefused || !/\btext\/html\b/.test(request.headers.get('accept') ?? '')) throw error
     return seeOther(`${linkPath(link.code)}/qr?${new URLSearchParams(definedOf(query))}`)
   }
+}
+
+/** Analytics then shows the visits of this source as scans. */
+export async function keepRef(
+  { data, clock }: Pick<DashboardDeps, 'data' | 'clock'>,
+  { accountId }: { accountId: AccountId },
+  { ref }: Pick<QrOptions, 'ref'>,
+): Promise<void> {
+  if (ref === undefined || data.qrSettings.listRefs(accountId).includes(ref)) return
+  await data.qrSettings.addRef({ accountId, ref, now: clock() })
 }
 
 const definedOf = (query: Query): Record<string, string> =>
@@ -225,10 +236,3 @@ function presetLinks(
   })
   return links.length > 0 && html`<ul class="row" aria-label="Presets">${links}</ul>`
 }
-
-/** The QR code of a link as a file. */
-export const qrFilePages = signedInPages({
-  'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
-  'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
-  'GET /app/links/:code/qr.pdf': (context) => qrFile(context, 'pdf'),
-})

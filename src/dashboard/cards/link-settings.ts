@@ -12,7 +12,6 @@ import { updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { publicPageCard } from '../pages/public-page.ts'
 import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
@@ -195,4 +194,29 @@ function domainCard(context: PageContext, link: Link): Html | false {
     <p class="hint">The short URL with the code has it. It also works on the primary domain.</p>
     ${form}
   </section>`
+}
+
+/** The part of a link's settings that creates and ends its public page. */
+function publicPageCard({ deps, user, query }: PageContext, link: Link): Html {
+  const path = linkPath(link.code)
+  const stored = deps.data.publicPages.findByLink(link.id)
+  const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
+    secret address. Search engines do not list it.</p>`
+  const on = html`<p>The page is on${
+    stored?.showsUrl === 1 && ', with the destination'
+  }. A new address replaces the present one.</p>`
+  return html`<section class="card" id="public"><h2>Public page</h2>${[
+    stored ? on : off,
+    parts.form(user, `${path}/share`, [
+      parts.checkbox({
+        name: 'url',
+        label: 'Show the destination',
+        isChecked: stored?.showsUrl === 1,
+      }),
+      parts.button(stored ? 'New address' : 'Create the page', 'plain'),
+    ]),
+    stored && parts.buttonForm(user, `${path}/unshare`, 'Switch it off'),
+    query.done === 'unshared' &&
+      html`<p class="done" role="status">The page is off. Its address no longer works.</p>`,
+  ]}</section>`
 }

@@ -2,22 +2,24 @@ import type { AccountRow } from '../../accounts/store.ts'
 import { visitsCsv } from '../../analytics/read.ts'
 import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
 import type { RangeTopLink } from '../../analytics/top.ts'
-import type { DayRange } from '../../analytics/visits.ts'
 import { AppError } from '../../errors.ts'
-import {
-  type BarUnit,
-  dateOf,
-  type HitRange,
-  hitRange,
-  type RangeChoice,
-  zonedHour,
-} from '../../hits/range.ts'
-import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY, REPORT_LINKS_MAX } from '../../hits/series.ts'
+import { type BarUnit, dateOf, type HitRange, zonedHour } from '../../hits/range.ts'
+import { REPORT_LINKS_MAX } from '../../hits/series.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
-import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
+import { VISIT_KINDS } from '../../visits/values.ts'
+import { type PageContext, requireAccount } from '../auth/guard.ts'
+import {
+  ANALYTICS_PATH,
+  daysOf,
+  HIT_COUNT_ID,
+  type HitsPage,
+  linkHits,
+  readChart,
+  readRange,
+  visitPanels,
+} from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
 import { fileResponse, htmlResponse, refuse, seeOther } from '../responses.ts'
@@ -33,9 +35,8 @@ import {
 import { page, wantsFragment } from '../ui/layout.ts'
 import { linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
-import { knownPart, PANELS, valueTable, visitSection } from '../ui/visit-panels.ts'
+import { knownPart, PANELS, valueTable } from '../ui/visit-panels.ts'
 
-const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
 /**
@@ -65,16 +66,6 @@ export const analyticsPages = signedInPages({
   },
 })
 
-/** Hits and visitors of a link, for its page, which accepts the range in its query. */
-export async function linkSections(context: PageContext): Promise<{ hits: Html; visitors: Html }> {
-  const hits = linkHits(context)
-  const chart = await readChart(context, hits)
-  return { hits: hitSection(hits, chart), visitors: visitPanels(context, hits, chart) }
-}
-
-/** The element of a link's page whose number is refreshed with its chart. */
-export const HIT_COUNT_ID = 'hit-count'
-
 async function refreshedLink(context: PageContext): Promise<Response> {
   try {
     const chart = await readChart(context, linkHits(context))
@@ -88,33 +79,6 @@ async function refreshedLink(context: PageContext): Promise<Response> {
   }
 }
 
-/** The chart of the range in the query, without details of visitors. */
-export async function readHits(
-  { deps, query }: Pick<PageContext, 'deps' | 'query'>,
-  { owner, zone, empty }: Pick<HitsPage, 'owner' | 'zone' | 'empty'>,
-): Promise<HitChart> {
-  const { series, clock, data } = deps
-  const chosen = parseRange(query)
-  const now = clock()
-  const range = await readRange(deps, { owner, zone, choice: chosen.choice })
-  const previous = range.previous && (await series.bars(owner, range.previous)).counts
-  const { counts, total, imported } = await series.bars(owner, range.bounds)
-  // Refused while the disk is: the page does without them.
-  const recent = await data.hits.recent({ owner, now }).catch(() => undefined)
-  return { chosen, range, counts, previous, total, imported, now, recent, empty }
-}
-
-async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart> {
-  const { visitDetails } = context.deps
-  const chart = await readHits(context, hits)
-  const { bounds, previous } = chart.range
-  const visits = await visitDetails.of(hits.owner, daysOf(bounds), context.user.account.id)
-  if (!previous || visits.known === 0) return { ...chart, visits }
-  const before = await visitDetails.of(hits.owner, daysOf(previous), context.user.account.id)
-  // A comparison with details of few redirects would compare the gaps.
-  return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
-}
-
 async function analyticsPage(
   context: PageContext,
   report: HitsPage,
@@ -124,7 +88,7 @@ async function analyticsPage(
   const account = requireAccount(context)
   return page(context, {
     title: report.label,
-    ...(report.scope && { back: { href: PATH, label: 'Analytics of all links' } }),
+    ...(report.scope && { back: { href: ANALYTICS_PATH, label: 'Analytics of all links' } }),
     main: html`
       ${report.note && html`<p class="hint">${report.note}</p>`}
       ${hitSection(report, chart)}
@@ -179,29 +143,12 @@ function topTable(links: readonly RangeTopLink[], period: string): Html {
 /** Values on a page of all values, and in a file. */
 const VALUES_MAX = 1000
 
-/** Whose hits, and where they are shown. */
-interface HitsPage {
-  owner: HitOwner
-  zone: string
-  path: string
-  /** The query that limits a report to some links, with `&` at its end. */
-  scope?: string
-  label: string
-  /** Which links a report is about. */
-  note?: string
-  /** The source of refreshes, and the series as a file. */
-  live: string
-  csv: string
-  /** Advice while there are no hits. */
-  empty: Html
-}
-
 /** All links of the account, or those with the tag or the codes in the query. */
 async function reportHits(context: PageContext): Promise<HitsPage> {
   const { deps, user, query } = context
   const accountId = user.account.id
-  const shared = { zone: user.zone, path: PATH, live: PATH }
-  const csv = `${PATH}.csv`
+  const shared = { zone: user.zone, path: ANALYTICS_PATH, live: ANALYTICS_PATH }
+  const csv = `${ANALYTICS_PATH}.csv`
   const empty = html`<p>None of these links has been followed yet. Their hits appear here within
     seconds.</p>`
   if (query.tag !== undefined) {
@@ -233,63 +180,6 @@ async function reportHits(context: PageContext): Promise<HitsPage> {
       appear here within seconds.</p>
       ${parts.linkButton('Go to the links', '/app/links', 'primary')}`,
   }
-}
-
-function linkHits(context: PageContext): HitsPage {
-  const { id, code, url } = ownLink(context)
-  const path = linkPath(code)
-  return {
-    owner: { linkId: id },
-    zone: context.user.zone,
-    path,
-    label: code,
-    live: `${PATH}/${code}`,
-    csv: `${path}/hits.csv`,
-    empty:
-      url === null
-        ? html`<p>This code is reserved. Set a destination to use it.</p>`
-        : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`,
-  }
-}
-
-interface RangeOptions {
-  owner: HitOwner
-  choice: RangeChoice
-  zone: string
-  unit?: BarUnit
-}
-
-/** The range that a page or a file shows. */
-async function readRange(
-  { series, clock }: DashboardDeps,
-  { owner, choice, ...options }: RangeOptions,
-): Promise<HitRange> {
-  const firstHit = 'preset' in choice ? await series.firstHit(owner) : undefined
-  return hitRange(choice, { ...options, now: clock(), firstHit })
-}
-
-/** The panels below a chart. */
-function visitPanels(
-  { deps, user }: PageContext,
-  { path, scope = '' }: HitsPage,
-  { chosen, range, visits, visitsBefore: before }: HitChart,
-): Html {
-  if (!visits) return html``
-  const { isOn, hasCountries } = deps.visitDetails
-  const refs = deps.data.qrSettings.listRefs(user.account.id)
-  const paths = (kind: VisitKind) => {
-    const query = `${scope}by=${kind}&${chosen.query}`
-    return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
-  }
-  const days = daysOf(range.bounds)
-  return visitSection({ visits, before, days, isOn, hasCountries, paths, refs })
-}
-
-/** The UTC days that lie for the most part between the first and the last bound. */
-function daysOf(bounds: readonly number[]): DayRange {
-  const dayAt = (hour = 0) => Math.round(hour / HOURS_OF_DAY)
-  const to = Math.max(1, Math.ceil((bounds.at(-1) ?? 0) / HOURS_OF_DAY))
-  return { from: Math.max(to - DAYS_KEPT.day, Math.min(to - 1, dayAt(bounds[0]))), to }
 }
 
 async function read(context: PageContext, { owner, zone }: HitsPage) {

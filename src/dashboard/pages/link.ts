@@ -5,12 +5,13 @@ import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import { mayUse } from '../auth/roles.ts'
+import { HIT_COUNT_ID, linkSections } from '../cards/hits.ts'
 import {
   destinationCards,
   hasDestinationsPage,
   saveDestinations,
 } from '../cards/link-destinations.ts'
-import { qrCard } from '../cards/link-qr.ts'
+import { qrCard, qrFile } from '../cards/link-qr.ts'
 import { SETTINGS_FORMS, settingsCards } from '../cards/link-settings.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
@@ -28,12 +29,14 @@ import {
 } from '../ui/link-parts.ts'
 import { tagPath } from '../ui/link-table.ts'
 import { exactTime, longTime } from '../ui/local-time.ts'
-import { HIT_COUNT_ID, linkSections } from './analytics.ts'
 
 /** One link: its numbers, its QR code and its settings, each on a page of its own. */
 export const linkPages = signedInPages({
   'GET /app/links/:code': (context) => linkPage(context, 'overview'),
   'GET /app/links/:code/qr': (context) => linkPage(context, 'qr'),
+  'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
+  'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
+  'GET /app/links/:code/qr.pdf': (context) => qrFile(context, 'pdf'),
   'GET /app/links/:code/destinations': (context) => linkPage(context, 'destinations'),
   'POST /app/links/:code/destinations': linkForm(
     'destinations',

@@ -5,9 +5,10 @@ import { clientOf } from '../../http/context.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
 import type { Code } from '../../lib/code.ts'
-import { type Html, html } from '../../lib/html.ts'
-import { authorOf, type Link } from '../../links/link.ts'
+import { html } from '../../lib/html.ts'
+import { authorOf } from '../../links/link.ts'
 import { ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
+import { readHits } from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
 import { seeOther } from '../responses.ts'
@@ -16,7 +17,6 @@ import { hitSection } from '../ui/hit-chart.ts'
 import { page, publicPage } from '../ui/layout.ts'
 import { addressText, destination, linkPath } from '../ui/link-parts.ts'
 import { visitSection } from '../ui/visit-panels.ts'
-import { readHits } from './analytics.ts'
 
 /** The public page of a link: its hits and visitors, for everyone with its secret address. */
 
@@ -67,31 +67,6 @@ async function share(context: PageContext): Promise<Response> {
       ${parts.secretOnce('Address of the public page', `${deps.baseUrl}/app/shared/${token}`)}
     </div>`,
   })
-}
-
-/** The part of a link's settings that creates and ends its public page. */
-export function publicPageCard({ deps, user, query }: PageContext, link: Link): Html {
-  const path = linkPath(link.code)
-  const stored = deps.data.publicPages.findByLink(link.id)
-  const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
-    secret address. Search engines do not list it.</p>`
-  const on = html`<p>The page is on${
-    stored?.showsUrl === 1 && ', with the destination'
-  }. A new address replaces the present one.</p>`
-  return html`<section class="card" id="public"><h2>Public page</h2>${[
-    stored ? on : off,
-    parts.form(user, `${path}/share`, [
-      parts.checkbox({
-        name: 'url',
-        label: 'Show the destination',
-        isChecked: stored?.showsUrl === 1,
-      }),
-      parts.button(stored ? 'New address' : 'Create the page', 'plain'),
-    ]),
-    stored && parts.buttonForm(user, `${path}/unshare`, 'Switch it off'),
-    query.done === 'unshared' &&
-      html`<p class="done" role="status">The page is off. Its address no longer works.</p>`,
-  ]}</section>`
 }
 
 /** After this time, details of a day have been written. */

@@ -1,9 +1,9 @@
-import type { AccountId } from '../../accounts/store.ts'
-import { parsePrintOptions, type QrOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
+import { parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
 import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import { keepRef, QR_SETTINGS_PATH } from '../cards/link-qr.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse, refuseAt, seeOther } from '../responses.ts'
@@ -17,8 +17,6 @@ import {
   qrFields,
   scanWarning,
 } from '../ui/qr-fields.ts'
-
-export const QR_SETTINGS_PATH = '/app/qr'
 
 /** The form around the file needs the rest of 64 KiB. */
 const LOGO_BYTES_MAX = 60 * 1024
@@ -50,16 +48,6 @@ export const qrSettingsPages = signedInPages({
     return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
   },
 })
-
-/** Analytics then shows the visits of this source as scans. */
-export async function keepRef(
-  { data, clock }: Pick<DashboardDeps, 'data' | 'clock'>,
-  { accountId }: { accountId: AccountId },
-  { ref }: Pick<QrOptions, 'ref'>,
-): Promise<void> {
-  if (ref === undefined || data.qrSettings.listRefs(accountId).includes(ref)) return
-  await data.qrSettings.addRef({ accountId, ref, now: clock() })
-}
 
 async function saveLogo(context: PageContext): Promise<string> {
   const { deps, user, form } = context

@@ -16,8 +16,7 @@ import { refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
-import { serviceLinkTable } from '../ui/service-link-table.ts'
-import { serviceTabs } from './service.ts'
+import { serviceLinkTable, serviceTabs } from '../ui/service-parts.ts'
 import {
   accountOf,
   membersCard,

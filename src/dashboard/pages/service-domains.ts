@@ -11,7 +11,7 @@ import { FormRefusal, isFormError, isTemporary, refuseAt } from '../responses.ts
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
-import { serviceTabs } from './service.ts'
+import { serviceTabs } from '../ui/service-parts.ts'
 
 const PATH = '/app/service/domains'
 

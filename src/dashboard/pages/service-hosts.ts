@@ -8,7 +8,7 @@ import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
-import { searchPath, serviceTabs } from './service.ts'
+import { searchPath, serviceTabs } from '../ui/service-parts.ts'
 
 const PATH = '/app/service/hosts'
 

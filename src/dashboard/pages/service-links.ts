@@ -15,8 +15,7 @@ import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
 import { addressText, destination } from '../ui/link-parts.ts'
-import { serviceLinkTable } from '../ui/service-link-table.ts'
-import { serviceTabs } from './service.ts'
+import { serviceLinkTable, serviceTabs } from '../ui/service-parts.ts'
 
 const PATH = '/app/service/links'
 

@@ -1,6 +1,6 @@
 import { formatBytes } from '../../lib/bytes.ts'
 import { DAY, HOUR, isoTime, MINUTE, parseIsoTime, SECOND } from '../../lib/clock.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
@@ -12,6 +12,7 @@ import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
+import { serviceTabs } from '../ui/service-parts.ts'
 
 const PATH = '/app/service'
 /** A longer maintenance is probably a mistyped date. */
@@ -79,27 +80,6 @@ function servicePage(context: PageContext): Response {
       </div>
       ${parts.card('Settings', settings(deps))}`,
   })
-}
-
-const TABS = {
-  Health: PATH,
-  Accounts: `${PATH}/accounts`,
-  Links: `${PATH}/links`,
-  Domains: `${PATH}/domains`,
-  'Blocked hosts': `${PATH}/hosts`,
-}
-
-/** The links of all accounts that contain the text. */
-export const searchPath = (text: string) =>
-  `${PATH}/links?${new URLSearchParams({ code: text })}` as const
-
-/** The navigation between the pages of the service. */
-export function serviceTabs(current: keyof typeof TABS): Html {
-  const tabs = Object.entries(TABS).map(([label, href]) => {
-    const all = attributes({ href, 'aria-current': label === current ? 'page' : undefined })
-    return html`<li><a ${all}>${label}</a></li>`
-  })
-  return html`<nav class="tabs" aria-label="Service"><ul>${tabs}</ul></nav>`
 }
 
 /** A problem that needs the administrator; undefined if there is none. */

@@ -1,9 +1,34 @@
 import type { Code } from '../../lib/code.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { addressText, destination } from './link-parts.ts'
+
+/** Parts of the pages for the owner of the service: their tabs, paths and the table of links. */
+
+const PATH = '/app/service'
+
+const TABS = {
+  Health: PATH,
+  Accounts: `${PATH}/accounts`,
+  Links: `${PATH}/links`,
+  Domains: `${PATH}/domains`,
+  'Blocked hosts': `${PATH}/hosts`,
+}
+
+/** The links of all accounts that contain the text. */
+export const searchPath = (text: string) =>
+  `${PATH}/links?${new URLSearchParams({ code: text })}` as const
+
+/** The navigation between the pages of the service. */
+export function serviceTabs(current: keyof typeof TABS): Html {
+  const tabs = Object.entries(TABS).map(([label, href]) => {
+    const all = attributes({ href, 'aria-current': label === current ? 'page' : undefined })
+    return html`<li><a ${all}>${label}</a></li>`
+  })
+  return html`<nav class="tabs" aria-label="Service"><ul>${tabs}</ul></nav>`
+}
 
 /** The path of a link's page for the owner of the service. */
 export const servicePathOf = (code: Code) => `/app/service/links/${code}` as const

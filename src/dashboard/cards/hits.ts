@@ -1,0 +1,128 @@
+import type { DayRange } from '../../analytics/visits.ts'
+import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
+import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY } from '../../hits/series.ts'
+import { type Html, html } from '../../lib/html.ts'
+import type { VisitKind } from '../../visits/values.ts'
+import { ownLink, type PageContext } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { type HitChart, hitSection, parseRange } from '../ui/hit-chart.ts'
+import { linkPath } from '../ui/link-parts.ts'
+import { visitSection } from '../ui/visit-panels.ts'
+
+/**
+ * Hits and visitors of an account, of some links or of one link: their chart and the panels below
+ * it, which several pages have.
+ */
+
+export const ANALYTICS_PATH = '/app/analytics'
+
+/** Whose hits, and where they are shown. */
+export interface HitsPage {
+  owner: HitOwner
+  zone: string
+  path: string
+  /** The query that limits a report to some links, with `&` at its end. */
+  scope?: string
+  label: string
+  /** Which links a report is about. */
+  note?: string
+  /** The source of refreshes, and the series as a file. */
+  live: string
+  csv: string
+  /** Advice while there are no hits. */
+  empty: Html
+}
+
+/** Hits and visitors of a link, for its page, which accepts the range in its query. */
+export async function linkSections(context: PageContext): Promise<{ hits: Html; visitors: Html }> {
+  const hits = linkHits(context)
+  const chart = await readChart(context, hits)
+  return { hits: hitSection(hits, chart), visitors: visitPanels(context, hits, chart) }
+}
+
+/** The element of a link's page whose number is refreshed with its chart. */
+export const HIT_COUNT_ID = 'hit-count'
+
+/** The chart of the range in the query, without details of visitors. */
+export async function readHits(
+  { deps, query }: Pick<PageContext, 'deps' | 'query'>,
+  { owner, zone, empty }: Pick<HitsPage, 'owner' | 'zone' | 'empty'>,
+): Promise<HitChart> {
+  const { series, clock, data } = deps
+  const chosen = parseRange(query)
+  const now = clock()
+  const range = await readRange(deps, { owner, zone, choice: chosen.choice })
+  const previous = range.previous && (await series.bars(owner, range.previous)).counts
+  const { counts, total, imported } = await series.bars(owner, range.bounds)
+  // Refused while the disk is: the page does without them.
+  const recent = await data.hits.recent({ owner, now }).catch(() => undefined)
+  return { chosen, range, counts, previous, total, imported, now, recent, empty }
+}
+
+export async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart> {
+  const { visitDetails } = context.deps
+  const chart = await readHits(context, hits)
+  const { bounds, previous } = chart.range
+  const visits = await visitDetails.of(hits.owner, daysOf(bounds), context.user.account.id)
+  if (!previous || visits.known === 0) return { ...chart, visits }
+  const before = await visitDetails.of(hits.owner, daysOf(previous), context.user.account.id)
+  // A comparison with details of few redirects would compare the gaps.
+  return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
+}
+
+export function linkHits(context: PageContext): HitsPage {
+  const { id, code, url } = ownLink(context)
+  const path = linkPath(code)
+  return {
+    owner: { linkId: id },
+    zone: context.user.zone,
+    path,
+    label: code,
+    live: `${ANALYTICS_PATH}/${code}`,
+    csv: `${path}/hits.csv`,
+    empty:
+      url === null
+        ? html`<p>This code is reserved. Set a destination to use it.</p>`
+        : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`,
+  }
+}
+
+interface RangeOptions {
+  owner: HitOwner
+  choice: RangeChoice
+  zone: string
+  unit?: BarUnit
+}
+
+/** The range that a page or a file shows. */
+export async function readRange(
+  { series, clock }: DashboardDeps,
+  { owner, choice, ...options }: RangeOptions,
+): Promise<HitRange> {
+  const firstHit = 'preset' in choice ? await series.firstHit(owner) : undefined
+  return hitRange(choice, { ...options, now: clock(), firstHit })
+}
+
+/** The panels below a chart. */
+export function visitPanels(
+  { deps, user }: PageContext,
+  { path, scope = '' }: HitsPage,
+  { chosen, range, visits, visitsBefore: before }: HitChart,
+): Html {
+  if (!visits) return html``
+  const { isOn, hasCountries } = deps.visitDetails
+  const refs = deps.data.qrSettings.listRefs(user.account.id)
+  const paths = (kind: VisitKind) => {
+    const query = `${scope}by=${kind}&${chosen.query}`
+    return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
+  }
+  const days = daysOf(range.bounds)
+  return visitSection({ visits, before, days, isOn, hasCountries, paths, refs })
+}
+
+/** The UTC days that lie for the most part between the first and the last bound. */
+export function daysOf(bounds: readonly number[]): DayRange {
+  const dayAt = (hour = 0) => Math.round(hour / HOURS_OF_DAY)
+  const to = Math.max(1, Math.ceil((bounds.at(-1) ?? 0) / HOURS_OF_DAY))
+  return { from: Math.max(to - DAYS_KEPT.day, Math.min(to - 1, dayAt(bounds[0]))), to }
+}
