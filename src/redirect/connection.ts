@@ -4,7 +4,6 @@ import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
 import type { AnswerQueue } from './answer-queue.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
-import { ControlLink, type LinkContext, type LinkOwner, Outgoing } from './control-link.ts'
 import {
   asLast,
   BAD_TARGET,
@@ -15,6 +14,7 @@ import {
 } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
 import { type Answer, toText } from './responses.ts'
+import { ControlLink, type LinkContext, type LinkOwner, Outgoing } from './upstream.ts'
 
 /** Requests of one connection, and bytes of them, that are answered before others are served. */
 const REQUESTS_AT_ONCE_MAX = 64
