@@ -18,7 +18,7 @@ class Client implements LimitedConnection {
   waitsForClient = true
   hasRequest = false
   isUpload = false
-  hasLink = false
+  hasUpstream = false
 
   constructor(limits: ConnectionLimits<Client>, address: string, lastActive = 0) {
     this.#limits = limits
@@ -39,7 +39,7 @@ class Client implements LimitedConnection {
   }
 
   resume(): void {
-    this.hasLink = this.#limits.admit(this) || this.hasLink
+    this.hasUpstream = this.#limits.admit(this) || this.hasUpstream
     this.waitsForClient = !this.hasRequest || this.isUpload
   }
 
@@ -48,19 +48,19 @@ class Client implements LimitedConnection {
     this.#limits.endRequest(this)
   }
 
-  endLink(): void {
-    if (!this.hasLink) return
-    this.hasLink = false
-    this.#limits.closeLink(this)
+  endUpstream(): void {
+    if (!this.hasUpstream) return
+    this.hasUpstream = false
+    this.#limits.closeUpstream(this)
   }
 
   terminate(): void {
     this.#limits.close(this)
-    this.endLink()
+    this.endUpstream()
   }
 }
 
-const FEW: ThreadLimits = { connectionsMax: 6, linksMax: 16, bytesMax: 16 * MIB }
+const FEW: ThreadLimits = { connectionsMax: 6, upstreamsMax: 16, bytesMax: 16 * MIB }
 
 function limited(limits: Partial<ThreadLimits> = {}) {
   const closed: string[] = []
@@ -136,18 +136,18 @@ test('an upload that has arrived makes room for the next one', () => {
   expect(third.hasRequest).toBe(true)
 })
 
-test('a request that waits gets the link of the connection that was idle longest', async () => {
-  const { limits } = limited({ connectionsMax: 100, linksMax: 2 })
+test('a request that waits gets the upstream of the connection that was idle longest', async () => {
+  const { limits } = limited({ connectionsMax: 100, upstreamsMax: 2 })
   const [first, second, third] = ['a', 'b', 'c'].map((address) => new Client(limits, address))
   for (const client of [first, second]) client?.request()
   for (const client of [second, first]) client?.answered()
   expect(third?.request()).toBe(false)
   await Promise.resolve()
-  expect([first?.hasLink, second?.hasLink, third?.hasRequest]).toEqual([true, false, true])
+  expect([first?.hasUpstream, second?.hasUpstream, third?.hasRequest]).toEqual([true, false, true])
 })
 
-test('a link that is used again at once does not end for a request that waits', async () => {
-  const { limits, open } = limited({ connectionsMax: 100, linksMax: 4 })
+test('an upstream that is used again at once does not end for a request that waits', async () => {
+  const { limits, open } = limited({ connectionsMax: 100, upstreamsMax: 4 })
   const [again, first, second] = open(3, 'a') as [Client, Client, Client]
   const oldest = new Client(limits, 'b')
   for (const client of [oldest, again]) {
@@ -157,14 +157,14 @@ test('a link that is used again at once does not end for a request that waits', 
   for (const client of [first, second]) client.request()
   expect(again.request()).toBe(false)
   await Promise.resolve()
-  expect([oldest.hasLink, again.hasLink]).toEqual([false, true])
+  expect([oldest.hasUpstream, again.hasUpstream]).toEqual([false, true])
   new Client(limits, 'c').request()
   const waiting = new Client(limits, 'd')
   expect(waiting.request()).toBe(false)
   first.answered()
   await Promise.resolve()
-  expect([again.hasRequest, again.hasLink]).toEqual([true, true])
-  expect([first.hasLink, waiting.hasRequest]).toEqual([false, true])
+  expect([again.hasRequest, again.hasUpstream]).toEqual([true, true])
+  expect([first.hasUpstream, waiting.hasRequest]).toEqual([false, true])
 })
 
 test('a connection to the control thread ends before Bun closes it', () => {
@@ -173,13 +173,13 @@ test('a connection to the control thread ends before Bun closes it', () => {
   client.request()
   client.answered()
   limits.check(20_000)
-  expect(client.hasLink).toBe(true)
+  expect(client.hasUpstream).toBe(true)
   limits.check(21_000)
-  expect([client.hasLink, client.isOpen]).toEqual([false, true])
+  expect([client.hasUpstream, client.isOpen]).toEqual([false, true])
 })
 
 test('the address with the fewest requests is next', () => {
-  const { limits, open } = limited({ connectionsMax: 100, linksMax: 4 })
+  const { limits, open } = limited({ connectionsMax: 100, upstreamsMax: 4 })
   const busy = [...open(2, 'a'), ...open(2, 'b')]
   for (const client of busy) client.request()
   const [more] = open(1, 'a') as [Client]
@@ -229,10 +229,10 @@ test.each([128, 256, 400, 1024, 65_536])(
   'of %p descriptors, at least an eighth and 40 remain for the service itself',
   (descriptors) => {
     for (const threads of [1, 2, 4]) {
-      const { connectionsMax, linksMax } = limitsPerThread(descriptors, threads)
-      const used = threads * (connectionsMax + 3 * linksMax)
+      const { connectionsMax, upstreamsMax } = limitsPerThread(descriptors, threads)
+      const used = threads * (connectionsMax + 3 * upstreamsMax)
       expect(descriptors - used).toBeGreaterThanOrEqual(Math.max(40, descriptors / 8))
-      expect(connectionsMax).toBeGreaterThan(linksMax)
+      expect(connectionsMax).toBeGreaterThan(upstreamsMax)
     }
   },
 )

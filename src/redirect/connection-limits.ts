@@ -4,10 +4,10 @@ import { SECOND } from '../lib/clock.ts'
 const RESERVE = 64
 const RESERVE_SHARE = 1 / 8
 /** Descriptors of a connection to the control thread: its two ends, and a file that it sends. */
-const LINK_DESCRIPTORS = 3
-const LINKS_SHARE = 3 / 8
+const UPSTREAM_DESCRIPTORS = 3
+const UPSTREAMS_SHARE = 3 / 8
 /** The length of the control thread's queue for `accept`. */
-const LINKS_MAX = 512
+const UPSTREAMS_MAX = 512
 /** Memory of all threads for unsent responses and unanswered requests. */
 const BYTES_MAX = 64 * 1024 * 1024
 /** Share of one address in a thread's connections to the control thread, and in its memory. */
@@ -19,24 +19,27 @@ const CLOSED_SHARE = 1 / 64
 /** A request whose client sends or reads nothing for this time may be ended for another one. */
 const STALLED_MS = 2 * SECOND
 /** Bun closes a connection to the control thread that is idle for 30 s. */
-const LINK_IDLE_MS = 20 * SECOND
+const UPSTREAM_IDLE_MS = 20 * SECOND
 
 type Limit = 'connections' | 'requests' | 'bytes'
 
 export interface ThreadLimits {
   connectionsMax: number
   /** Connections to the control thread. */
-  linksMax: number
+  upstreamsMax: number
   bytesMax: number
 }
 
 /** Equal parts for all threads: the system spreads connections evenly over them. */
 export function limitsPerThread(descriptorsMax: number, threads: number): ThreadLimits {
   const free = (descriptorsMax * (1 - RESERVE_SHARE) - RESERVE) / threads
-  const links = Math.min(LINKS_MAX / threads, (free * LINKS_SHARE) / LINK_DESCRIPTORS)
-  const linksMax = Math.max(2, Math.floor(links))
-  const connectionsMax = Math.max(4, Math.floor(free - linksMax * LINK_DESCRIPTORS))
-  return { connectionsMax, linksMax, bytesMax: BYTES_MAX / threads }
+  const upstreams = Math.min(
+    UPSTREAMS_MAX / threads,
+    (free * UPSTREAMS_SHARE) / UPSTREAM_DESCRIPTORS,
+  )
+  const upstreamsMax = Math.max(2, Math.floor(upstreams))
+  const connectionsMax = Math.max(4, Math.floor(free - upstreamsMax * UPSTREAM_DESCRIPTORS))
+  return { connectionsMax, upstreamsMax, bytesMax: BYTES_MAX / threads }
 }
 
 /** What the connections of one address use on this thread. */
@@ -64,9 +67,9 @@ export interface LimitedConnection {
   /** The request, forwarded or waiting, has not arrived completely. */
   isUpload: boolean
   /** It has a connection to the control thread. */
-  readonly hasLink: boolean
+  readonly hasUpstream: boolean
   terminate(): void
-  endLink(): void
+  endUpstream(): void
   /** Calls `admit` again. */
   resume(): void
 }
@@ -79,7 +82,7 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
   readonly #limits: ThreadLimits
   readonly #onClosed: (limit: Limit) => void
   readonly #usages = new Map<string, AddressUsage>()
-  #links = 0
+  #upstreams = 0
   #uploads = 0
   /** With a connection to the control thread and no request, and since when, in this order. */
   readonly #idle = new Map<Connection, number>()
@@ -138,21 +141,21 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
   }
 
   /**
-   * Whether a request may be forwarded now, on the connection's link or a new one. It counts until
-   * `endRequest`, as an upload until `endUpload`, and a new link until `closeLink`. If it may not,
-   * `resume` is called once it may.
+   * Whether a request may be forwarded now, on the upstream of the connection or a new one. It
+   * counts until `endRequest`, as an upload until `endUpload`, and a new upstream until
+   * `closeUpstream`. If it may not, `resume` is called once it may.
    */
   admit(connection: Connection): boolean {
     if (!this.#mayForward(connection)) {
       this.#waiting.add(connection)
-      this.#endIdleLink()
+      this.#endIdleUpstream()
       return false
     }
     connection.hasRequest = true
     connection.usage.requests++
     if (connection.isUpload) this.#countUploads(connection, 1)
     this.#idle.delete(connection)
-    if (!connection.hasLink) this.#links++
+    if (!connection.hasUpstream) this.#upstreams++
     return true
   }
 
@@ -168,19 +171,19 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
     this.endUpload(connection)
     connection.hasRequest = false
     connection.usage.requests--
-    if (connection.hasLink) this.#idle.set(connection, connection.lastActive)
+    if (connection.hasUpstream) this.#idle.set(connection, connection.lastActive)
     this.#resumeNext()
   }
 
-  closeLink(connection: Connection): void {
-    this.#links--
-    if (!connection.hasLink) this.#idle.delete(connection)
+  closeUpstream(connection: Connection): void {
+    this.#upstreams--
+    if (!connection.hasUpstream) this.#idle.delete(connection)
     this.#resumeNext()
   }
 
   /** Call it once a second. While requests wait, ends as many stalled ones. */
   check(now: number): void {
-    for (const [next, since] of this.#idle) if (now - since > LINK_IDLE_MS) next.endLink()
+    for (const [next, since] of this.#idle) if (now - since > UPSTREAM_IDLE_MS) next.endUpstream()
     if (this.#waiting.size === 0) return
     const stalled = [...this.connections].filter(({ hasRequest, waitsForClient, lastActive }) => {
       return hasRequest && waitsForClient && now - lastActive >= STALLED_MS
@@ -188,12 +191,13 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
     for (const next of stalled.slice(0, this.#waiting.size)) this.#close(next, 'requests')
   }
 
-  #mayForward({ usage, hasLink, isUpload }: Connection): boolean {
-    const { linksMax } = this.#limits
-    const addressMax = usage.isProxy ? linksMax : Math.max(2, linksMax * ADDRESS_SHARE)
-    if ((!hasLink && this.#links >= linksMax) || usage.requests >= addressMax) return false
+  #mayForward({ usage, hasUpstream, isUpload }: Connection): boolean {
+    const { upstreamsMax } = this.#limits
+    const addressMax = usage.isProxy ? upstreamsMax : Math.max(2, upstreamsMax * ADDRESS_SHARE)
+    if ((!hasUpstream && this.#upstreams >= upstreamsMax) || usage.requests >= addressMax)
+      return false
     const isUploadFree =
-      this.#uploads < linksMax * UPLOADS_SHARE && usage.uploads < addressMax * UPLOADS_SHARE
+      this.#uploads < upstreamsMax * UPLOADS_SHARE && usage.uploads < addressMax * UPLOADS_SHARE
     return !isUpload || isUploadFree
   }
 
@@ -211,16 +215,16 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
       this.#waiting.delete(next)
       next.resume()
     }
-    if (this.#waiting.size > 0) this.#endIdleLink()
+    if (this.#waiting.size > 0) this.#endIdleUpstream()
   }
 
-  #endIdleLink(): void {
+  #endIdleUpstream(): void {
     const [oldest] = this.#idle.keys()
-    if (!oldest || this.#links < this.#limits.linksMax) return
+    if (!oldest || this.#upstreams < this.#limits.upstreamsMax) return
     this.#idle.delete(oldest)
-    // Not while a request is admitted: the end of a link may resume another one at once.
+    // Not while a request is admitted: the end of an upstream may resume another one at once.
     queueMicrotask(() => {
-      if (!oldest.hasRequest) oldest.endLink()
+      if (!oldest.hasRequest) oldest.endUpstream()
     })
   }
 

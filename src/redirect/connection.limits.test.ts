@@ -44,7 +44,7 @@ test('an exception elsewhere ends its connection alone, and is reported', async 
 test('a client that leaves while its request waits is never connected to the control thread', async () => {
   let requests = 0
   const held = Promise.withResolvers<void>()
-  const limits = { connectionsMax: 100, linksMax: 2, bytesMax: MIB }
+  const limits = { connectionsMax: 100, upstreamsMax: 2, bytesMax: MIB }
   const { url, context } = serve(
     async () => {
       requests++
@@ -70,7 +70,7 @@ test('a client that leaves while its request waits is never connected to the con
 })
 
 test('a request whose body comes while it waits is forwarded when it is complete', async () => {
-  const limits = { connectionsMax: 100, linksMax: 4, bytesMax: MIB }
+  const limits = { connectionsMax: 100, upstreamsMax: 4, bytesMax: MIB }
   const { url, context } = serve(async (request) => new Response(await request.text()), { limits })
   const stalled = await Promise.all([0, 1, 2].map(() => connect(url)))
   for (const client of stalled) client.send(`${head('POST /', 'Content-Length: 10')}begin`)

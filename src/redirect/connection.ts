@@ -14,7 +14,7 @@ import {
 } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
 import { type Answer, toText } from './responses.ts'
-import { ControlLink, type LinkContext, type LinkOwner, Outgoing } from './upstream.ts'
+import { type Downstream, Outgoing, Upstream, type UpstreamContext } from './upstream.ts'
 
 /** Requests of one connection, and bytes of them, that are answered before others are served. */
 const REQUESTS_AT_ONCE_MAX = 64
@@ -40,7 +40,7 @@ const GET = Buffer.from('GET ')
 const NOTHING = Buffer.alloc(0)
 
 /** What the connections of one redirect thread share. */
-export interface ConnectionContext extends LinkContext {
+export interface ConnectionContext extends UpstreamContext {
   /** Undefined: the control thread answers. */
   follow(request: PlainRequest, peer: Peer): Answer | undefined
   limits: ConnectionLimits<Connection>
@@ -62,7 +62,7 @@ export interface ConnectionContext extends LinkContext {
  * be answered here again; if the end of a request or a response is in doubt, all bytes are
  * forwarded until the connection ends.
  */
-export class Connection implements LimitedConnection, LinkOwner {
+export class Connection implements LimitedConnection, Downstream {
   readonly #context: ConnectionContext
   readonly #out: Outgoing<Connection>
   /** The text of its address. */
@@ -71,7 +71,7 @@ export class Connection implements LimitedConnection, LinkOwner {
   readonly usage: AddressUsage
   /** Received bytes that are not parsed yet: the beginning of a head, or requests that wait. */
   #input: Buffer | undefined
-  #control: ControlLink | undefined
+  #upstream: Upstream | undefined
   /** The request that the control thread is answering. */
   #forwarded: { bodyLeft: number; response: ResponseEnd; isAnswered: boolean } | undefined
   /** All bytes are forwarded until the connection ends. */
@@ -88,7 +88,7 @@ export class Connection implements LimitedConnection, LinkOwner {
   hasRequest = false
   isUpload = false
   bytes = 0
-  /** See `LinkContext.now`. */
+  /** See `UpstreamContext.now`. */
   lastActive: number
 
   constructor(socket: Socket<Connection>, context: ConnectionContext) {
@@ -109,13 +109,13 @@ export class Connection implements LimitedConnection, LinkOwner {
   /** It has waited too long for its client. The control thread decides how long an answer takes. */
   get isOverdue(): boolean {
     const idle = this.#context.now - this.lastActive
-    if (!this.#control || !this.hasRequest) return idle > IDLE_MAX_MS
+    if (!this.#upstream || !this.hasRequest) return idle > IDLE_MAX_MS
     const lacksBody = this.#forwarded !== undefined && this.#forwarded.bodyLeft > 0
     return lacksBody && idle > BODY_IDLE_MAX_MS
   }
 
-  get hasLink(): boolean {
-    return this.#control !== undefined
+  get hasUpstream(): boolean {
+    return this.#upstream !== undefined
   }
 
   /** Whether the client sends next. A tunnel waits for both sides; see `lastActive`. */
@@ -146,14 +146,14 @@ export class Connection implements LimitedConnection, LinkOwner {
       this.#out.socket?.end()
       return
     }
-    this.#control?.resume()
+    this.#upstream?.resume()
     if (!this.#mustWait) this.resume()
   }
 
   /** The client sends nothing more. */
   receiveEnd(): void {
     this.#isInputEnded = true
-    if (this.hasRequest) this.#control?.end()
+    if (this.hasRequest) this.#upstream?.end()
     else if (!this.#out.isBlocked && !this.#isQueued) this.end()
   }
 
@@ -177,13 +177,13 @@ export class Connection implements LimitedConnection, LinkOwner {
   close(): void {
     this.#isEnding = true
     this.#context.limits.close(this)
-    this.endLink()
+    this.endUpstream()
   }
 
-  endLink(): void {
-    const link = this.#control
-    this.#control = undefined
-    link?.end()
+  endUpstream(): void {
+    const upstream = this.#upstream
+    this.#upstream = undefined
+    upstream?.end()
   }
 
   /** `#input` cannot be read now. */
@@ -328,8 +328,8 @@ export class Connection implements LimitedConnection, LinkOwner {
   }
 
   #send(bytes: Buffer): void {
-    this.#control ??= new ControlLink(this.#context, this)
-    this.#control.send(bytes)
+    this.#upstream ??= new Upstream(this.#context, this)
+    this.#upstream.send(bytes)
     if (bytes.length >= LARGE_BYTES) this.#yield()
     this.setReading()
     release(bytes)
@@ -343,12 +343,12 @@ export class Connection implements LimitedConnection, LinkOwner {
     })
   }
 
-  receiveResponse(link: ControlLink, bytes: Buffer): void {
-    if (link !== this.#control) return
+  receiveResponse(upstream: Upstream, bytes: Buffer): void {
+    if (upstream !== this.#upstream) return
     this.lastActive = this.#context.now
     this.#out.send(bytes)
-    if (this.#out.isBlocked) link.pause()
-    else if (bytes.length >= LARGE_BYTES) this.#yieldLink(link)
+    if (this.#out.isBlocked) upstream.pause()
+    else if (bytes.length >= LARGE_BYTES) this.#yieldUpstream(upstream)
     const progress = (!this.#isTunnel && this.#forwarded?.response.push(bytes)) || 'unknown'
     release(bytes)
     if (progress === 'unknown') this.#isTunnel = true
@@ -365,17 +365,17 @@ export class Connection implements LimitedConnection, LinkOwner {
     if (!this.#mustWait) this.resume()
   }
 
-  #yieldLink(link: ControlLink): void {
-    link.pause()
+  #yieldUpstream(upstream: Upstream): void {
+    upstream.pause()
     setImmediate(() => {
-      if (!this.#out.isBlocked) link.resume()
+      if (!this.#out.isBlocked) upstream.resume()
     })
   }
 
-  closeLink(link: ControlLink): void {
-    const isCurrent = link === this.#control
-    if (isCurrent) this.#control = undefined
-    this.#context.limits.closeLink(this)
+  closeUpstream(upstream: Upstream): void {
+    const isCurrent = upstream === this.#upstream
+    if (isCurrent) this.#upstream = undefined
+    this.#context.limits.closeUpstream(this)
     if (!isCurrent || !this.hasRequest) return
     this.end()
     this.#context.limits.endRequest(this)
@@ -392,7 +392,7 @@ export class Connection implements LimitedConnection, LinkOwner {
     const isPaused =
       waiting > (this.#out.isBlocked ? 0 : WAITING_MAX) ||
       this.#isYielding ||
-      this.#control?.isBlocked === true
+      this.#upstream?.isBlocked === true
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     if (isPaused) this.#out.socket?.pause()

@@ -3,8 +3,8 @@ import type { PassedPeers } from '../hot/passed-peers.ts'
 import { release } from '../lib/release.ts'
 import type { Answer } from './responses.ts'
 
-/** What all connections to the control thread share. */
-export interface LinkContext {
+/** What all connections of a redirect thread to the control thread share. */
+export interface UpstreamContext {
   /** Where the control thread listens, on the loopback interface. */
   controlPort: number
   peers: PassedPeers
@@ -15,28 +15,28 @@ export interface LinkContext {
 }
 
 /** The connection of the client. */
-export interface LinkOwner {
+export interface Downstream {
   readonly peer: string
-  receiveResponse(link: ControlLink, bytes: Buffer): void
+  receiveResponse(upstream: Upstream, bytes: Buffer): void
   /** The control thread accepts more. */
   setReading(): void
-  closeLink(link: ControlLink): void
+  closeUpstream(upstream: Upstream): void
 }
 
 /** The connection to the control thread on behalf of one client. */
-export class ControlLink {
-  readonly #context: LinkContext
-  readonly #owner: LinkOwner
-  readonly #out = new Outgoing<ControlLink>(undefined)
+export class Upstream {
+  readonly #context: UpstreamContext
+  readonly #client: Downstream
+  readonly #out = new Outgoing<Upstream>(undefined)
   #isEnded = false
   /** Nothing was received since the last bytes were sent. */
   #isResponseNext = false
   /** Row with the client's address, in the shared table. */
   #row: { port: number; token: number } | undefined
 
-  constructor(context: LinkContext, owner: LinkOwner) {
+  constructor(context: UpstreamContext, client: Downstream) {
     this.#context = context
-    this.#owner = owner
+    this.#client = client
     void this.#connect()
   }
 
@@ -69,14 +69,14 @@ export class ControlLink {
     this.#out.socket?.shutdown()
   }
 
-  open(socket: Socket<ControlLink>): void {
+  open(socket: Socket<Upstream>): void {
     this.#out.socket = socket
     if (this.#isEnded) {
       socket.terminate()
       return
     }
     const { localPort: port } = socket
-    this.#row = { port, token: this.#context.peers.set(port, this.#owner.peer) }
+    this.#row = { port, token: this.#context.peers.set(port, this.#client.peer) }
     this.drain()
   }
 
@@ -87,24 +87,24 @@ export class ControlLink {
 
   async #connect(): Promise<void> {
     const { controlPort: port } = this.#context
-    const link = { hostname: '127.0.0.1', port, data: this, socket: LINK_EVENTS }
-    await Bun.connect(link).catch(() => this.close())
+    const options = { hostname: '127.0.0.1', port, data: this, socket: UPSTREAM_EVENTS }
+    await Bun.connect(options).catch(() => this.close())
   }
 
   receive(bytes: Buffer): void {
     const isStart = this.#isResponseNext
     this.#isResponseNext = false
-    this.#owner.receiveResponse(this, isStart ? uncached(bytes) : bytes)
+    this.#client.receiveResponse(this, isStart ? uncached(bytes) : bytes)
   }
 
   drain(): void {
-    if (this.#out.flush()) this.#owner.setReading()
+    if (this.#out.flush()) this.#client.setReading()
   }
 
   close(): void {
     const row = this.#row
     if (row) this.#context.peers.clear(row.port, row.token)
-    this.#owner.closeLink(this)
+    this.#client.closeUpstream(this)
   }
 }
 
@@ -124,7 +124,7 @@ function uncached(bytes: Buffer): Buffer {
   return Buffer.concat([bytes.subarray(0, length), NO_STORE, bytes.subarray(length)])
 }
 
-const LINK_EVENTS: Bun.SocketHandler<ControlLink> = {
+const UPSTREAM_EVENTS: Bun.SocketHandler<Upstream> = {
   open: (socket) => socket.data.open(socket),
   data: (socket, bytes) => socket.data.receive(bytes),
   drain: (socket) => socket.data.drain(),
