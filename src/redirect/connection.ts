@@ -61,6 +61,19 @@ export interface ConnectionContext extends UpstreamContext {
  * request, and decides what is wrong with it. Once its response is complete, the next request may
  * be answered here again; if the end of a request or a response is in doubt, all bytes are
  * forwarded until the connection ends.
+ *
+ * A connection is in one of these states:
+ *
+ *   reading     no flag         answers the requests in `#input`, which keeps the part of a head
+ *   queued      #isQueued       `#input` waits for a tick with time, which calls `resume`
+ *   waiting     #isWaiting      the request in `#input` waits for the limits, which call `resume`
+ *   forwarding  #forwarded      the control thread answers; `#input` is the next request
+ *   tunnel      #isTunnel       all bytes are forwarded until the connection ends
+ *   ending      #isEnding       ignores what arrives, and closes once everything is sent
+ *
+ * `hasRequest` is true while forwarding and in a tunnel. In each state the client may have ended its
+ * half (`#isInputEnded`), and reading may pause (`#isPaused`, see `setReading`): responses wait for
+ * the client (`#out.isBlocked`), or other clients are served first (`#isYielding`).
  */
 export class Connection implements LimitedConnection, Downstream {
   readonly #context: ConnectionContext
@@ -74,16 +87,12 @@ export class Connection implements LimitedConnection, Downstream {
   #upstream: Upstream | undefined
   /** The request that the control thread is answering. */
   #forwarded: { bodyLeft: number; response: ResponseEnd; isAnswered: boolean } | undefined
-  /** All bytes are forwarded until the connection ends. */
   #isTunnel = false
   #isEnding = false
   #isInputEnded = false
-  /** `#input` is in the queue of answers. */
   #isQueued = false
-  /** `#input` is a request that waits until the limits allow to forward it. */
   #isWaiting = false
   #isPaused = false
-  /** Other clients are served before more is forwarded. */
   #isYielding = false
   hasRequest = false
   isUpload = false
@@ -106,7 +115,10 @@ export class Connection implements LimitedConnection, Downstream {
     return !this.hasRequest && !this.#input && !this.#out.isBlocked
   }
 
-  /** It has waited too long for its client. The control thread decides how long an answer takes. */
+  /**
+   * The client has sent and read nothing for too long. While the control thread answers, that
+   * counts only if a part of the body is missing.
+   */
   get isOverdue(): boolean {
     const idle = this.#context.now - this.lastActive
     if (!this.#upstream || !this.hasRequest) return idle > IDLE_MAX_MS
@@ -398,4 +410,34 @@ export class Connection implements LimitedConnection, Downstream {
     if (isPaused) this.#out.socket?.pause()
     else this.#out.socket?.resume()
   }
+}
+
+/** Accepts connections on a port that several threads of this process may share. */
+export function listenForClients(
+  { hostname, port }: { hostname: string; port: number },
+  context: ConnectionContext,
+): Bun.TCPSocketListener<Connection> {
+  const options = {
+    hostname,
+    port,
+    // The control thread has made sure that no other process listens there.
+    reusePort: true,
+    // A client that ends its half of the connection still reads.
+    allowHalfOpen: true,
+    socket: {
+      open: (socket) => {
+        const connection = new Connection(socket, context)
+        socket.data = connection
+        // A client that is gone already has no address.
+        if (!connection.peer) socket.terminate()
+        else context.limits.open(connection)
+      },
+      data: (socket, bytes) => socket.data.receive(bytes),
+      drain: (socket) => socket.data.drain(),
+      end: (socket) => socket.data.receiveEnd(),
+      close: (socket) => socket.data.close(),
+      error: (socket, error) => socket.data.fail(error),
+    },
+  } satisfies Bun.TCPSocketListenOptions<Connection> & { reusePort: boolean }
+  return Bun.listen(options)
 }

@@ -4,9 +4,12 @@ import { ControlServer } from '../../src/http/control-server.ts'
 import { monotonicClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { AnswerQueue } from '../../src/redirect/answer-queue.ts'
-import type { Connection, ConnectionContext } from '../../src/redirect/connection.ts'
+import {
+  type Connection,
+  type ConnectionContext,
+  listenForClients,
+} from '../../src/redirect/connection.ts'
 import { ConnectionLimits, limitsPerThread } from '../../src/redirect/connection-limits.ts'
-import { listenForClients } from '../../src/redirect/listen.ts'
 import { internalError } from '../../src/redirect/responses.ts'
 import { Conversation } from './conversation.ts'
 
