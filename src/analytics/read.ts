@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { type HitOwner, type HitSeries, type SeriesQuery, STEP_MS } from '../hits/series.ts'
+import { type CountedLinks, type HitSeries, type SeriesQuery, STEP_MS } from '../hits/series.ts'
 import { type Clock, DAY, isoTime, parseIsoTime } from '../lib/clock.ts'
 import { csvLine } from '../lib/csv.ts'
 import type { VisitKind } from '../visits/values.ts'
@@ -20,11 +20,11 @@ interface Deps {
 /** Throws `invalid_value` for a bad or too long range. */
 export async function hitsOverTime(
   { series, clock }: Deps,
-  owner: HitOwner,
+  counted: CountedLinks,
   query: HitsQuery,
 ): Promise<HitsView> {
   const span = parseSpan(query, clock())
-  const buckets = await series.buckets(owner, span)
+  const buckets = await series.buckets(counted, span)
   const first = buckets[0]?.start ?? span.from
   return {
     from: isoTime(first),

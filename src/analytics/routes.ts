@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { ResolveDeps } from '../addresses/resolve.ts'
-import type { HitOwner, HitSeries } from '../hits/series.ts'
+import type { CountedLinks, HitSeries } from '../hits/series.ts'
 import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
@@ -110,13 +110,13 @@ export const visitRoutes = (deps: Deps) =>
 async function answer(
   { visitDetails, clock }: Deps,
   account: { id: number },
-  owner: HitOwner,
+  counted: CountedLinks,
   { by, limit, format, from, to }: VisitsQuery,
   code?: string,
 ) {
   const span = parseSpan({ from, to, by: 'day' }, clock())
   const days = { from: span.from / DAY, to: span.to / DAY }
-  const view = visitsView(await visitDetails.of(owner, days, account.id), { by, limit, days })
+  const view = visitsView(await visitDetails.of(counted, days, account.id), { by, limit, days })
   if (format === 'json') return { ...(code !== undefined && { code }), ...view }
   const headers = { 'content-type': CSV_TYPE }
   return new Response(visitsCsv(view.values), { headers })

@@ -1,9 +1,9 @@
 import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
-import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
+import { type CountedLinks, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
 import { KeyedQueue } from '../lib/keyed-queue.ts'
-import type { Owner } from '../limits/shared-budget.ts'
+import type { Holder } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
 import type { VisitQuery, VisitSlice, visits } from '../visits/store.ts'
@@ -73,7 +73,7 @@ interface VisitDetailsOptions {
 export class VisitDetails {
   readonly #options: VisitDetailsOptions
   /** One report of each reader at a time, so that the first ones are complete in time. */
-  readonly #reports = new KeyedQueue<Owner>()
+  readonly #reports = new KeyedQueue<Holder>()
   /** One slice of one report at a time, in the order of the readers. */
   readonly #reads = new FairQueue({
     ...SLICES,
@@ -97,26 +97,26 @@ export class VisitDetails {
    * `by`: who reads: one account or public page gets no more time for further requests. Throws
    * `visits_timeout`.
    */
-  async of(owner: HitOwner, days: DayRange, by: Owner): Promise<Visits> {
+  async of(counted: CountedLinks, days: DayRange, by: Holder): Promise<Visits> {
     const endsAt = performance.now() + (this.#options.deadlineMs ?? DEADLINE_MS)
-    const sums = await this.#reports.run(by, () => this.#sumsOf(owner, days, { by, endsAt }))
+    const sums = await this.#reports.run(by, () => this.#sumsOf(counted, days, { by, endsAt }))
     // Afterwards, so that there are no more details than hits.
     const hours: [number, number] = [days.from * HOURS_OF_DAY, days.to * HOURS_OF_DAY]
-    const { counts } = await this.#options.series.bars(owner, hours)
+    const { counts } = await this.#options.series.bars(counted, hours)
     return visitsOf(sums, counts[0] ?? 0)
   }
 
   async #sumsOf(
-    owner: HitOwner,
+    counted: CountedLinks,
     { from, to }: DayRange,
-    { by, endsAt }: { by: Owner; endsAt: number },
+    { by, endsAt }: { by: Holder; endsAt: number },
   ): Promise<VisitSums> {
     const sums = emptySums()
-    for (const part of partsOf(owner)) {
+    for (const part of partsOf(counted)) {
       let next: number | undefined = from
       while (next !== undefined) {
         if (performance.now() > endsAt) throw new AppError('visits_timeout', '', retryAfter(5))
-        const query: VisitQuery = { owner: part, from: next, to }
+        const query: VisitQuery = { counted: part, from: next, to }
         // A background read, because lists come first.
         const read = () => this.#options.data.visits.sums(query, { background: true })
         const slice: VisitSlice = await this.#reads.run(by, read)
@@ -128,9 +128,9 @@ export class VisitDetails {
   }
 }
 
-function partsOf(owner: HitOwner): HitOwner[] {
-  if (!('linkIds' in owner)) return [owner]
-  const { linkIds } = owner
+function partsOf(counted: CountedLinks): CountedLinks[] {
+  if (!('linkIds' in counted)) return [counted]
+  const { linkIds } = counted
   return Array.from({ length: Math.ceil(linkIds.length / LINKS_AT_ONCE) }, (_, i) => ({
     linkIds: linkIds.slice(i * LINKS_AT_ONCE, (i + 1) * LINKS_AT_ONCE),
   }))

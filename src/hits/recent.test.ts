@@ -7,7 +7,8 @@ const NOW = 1_700_000_000_000
 function recent() {
   const hits = new RecentHits()
   const at = (minutes: number) => NOW + minutes * MINUTE
-  const read = (minutes = 0, owner = { linkId: 1 }) => hits.perMinute({ owner, now: at(minutes) })
+  const read = (minutes = 0, counted = { linkId: 1 }) =>
+    hits.perMinute({ counted, now: at(minutes) })
   return { hits, at, read }
 }
 
@@ -46,7 +47,7 @@ test('a clock that is set back adds to its minute, or to none', () => {
   expect(read(10).slice(-3)).toEqual([2, 0, 1])
 })
 
-test('a link and an account with the same id are told apart, and few owners are remembered', () => {
+test('a link and an account with the same id are told apart, and few of them are remembered', () => {
   const { hits, at, read } = recent()
   hits.add({ linkId: 1 }, 1, at(0))
   hits.add({ accountId: 1 }, 7, at(0))

@@ -1,6 +1,6 @@
 import { perConnection } from '../db/subject.ts'
 import { MINUTE } from '../lib/clock.ts'
-import type { HitOwner } from './series.ts'
+import type { CountedLinks } from './series.ts'
 
 /** Minutes that are remembered, the current one included. */
 export const RECENT_MINUTES = 30
@@ -21,8 +21,8 @@ interface Row {
 export class RecentHits {
   readonly #rows = new Map<number, Row>()
 
-  add(owner: RecentOwner, count: number, now: number): void {
-    const key = keyOf(owner)
+  add(counted: CountedOne, count: number, now: number): void {
+    const key = keyOf(counted)
     const minute = Math.floor(now / MINUTE)
     const row = this.#rows.get(key) ?? { minute, counts: new Uint32Array(RECENT_MINUTES) }
     forget(row, minute)
@@ -37,9 +37,9 @@ export class RecentHits {
   }
 
   /** Oldest minute first, the current one last. */
-  perMinute({ owner, now }: { owner: HitOwner; now: number }): number[] {
-    const owners = 'linkIds' in owner ? owner.linkIds.map((linkId) => ({ linkId })) : [owner]
-    const rows = owners.flatMap((one) => this.#rows.get(keyOf(one)) ?? [])
+  perMinute({ counted, now }: { counted: CountedLinks; now: number }): number[] {
+    const each = 'linkIds' in counted ? counted.linkIds.map((linkId) => ({ linkId })) : [counted]
+    const rows = each.flatMap((one) => this.#rows.get(keyOf(one)) ?? [])
     const minute = Math.floor(now / MINUTE)
     return Array.from({ length: RECENT_MINUTES }, (_, i) => {
       const wanted = minute - RECENT_MINUTES + 1 + i
@@ -51,10 +51,11 @@ export class RecentHits {
 /** Recent hits that the writer thread has counted on its connection. */
 export const recentHits = perConnection(() => new RecentHits())
 
-type RecentOwner = Exclude<HitOwner, { linkIds: readonly number[] }>
+type CountedOne = Exclude<CountedLinks, { linkIds: readonly number[] }>
 
 /** Link ids are positive, and so are those of accounts. */
-const keyOf = (owner: RecentOwner): number => ('linkId' in owner ? owner.linkId : -owner.accountId)
+const keyOf = (counted: CountedOne): number =>
+  'linkId' in counted ? counted.linkId : -counted.accountId
 
 /** Hits in a minute since 1970; 0 for one that is forgotten. */
 const countAt = (row: Row, minute: number): number =>

@@ -101,7 +101,10 @@ interface Series {
 }
 
 /** A link, some links of an account, or an account with the links that it has deleted. */
-export type HitOwner = { linkId: number } | { linkIds: readonly number[] } | { accountId: number }
+export type CountedLinks =
+  | { linkId: number }
+  | { linkIds: readonly number[] }
+  | { accountId: number }
 /** Links of one report. */
 export const REPORT_LINKS_MAX = 500
 /** Links of a report per call to the reader thread: other lists wait for about 3 ms. */
@@ -112,7 +115,7 @@ export const REPORT_LINKS_AT_ONCE = 100
  * last one.
  */
 interface BarQuery {
-  owner: HitOwner
+  counted: CountedLinks
   bounds: readonly number[]
 }
 
@@ -132,19 +135,19 @@ export const seriesScans = {
       `SELECT coalesce(sum(count), 0) AS count, coalesce(sum(imported), 0) AS imported
        FROM hits WHERE link_id IN (SELECT value FROM json_each(?))`,
     )
-    const wholeOf = (owner: HitOwner) => {
-      if ('linkId' in owner) return ofLink.get(owner.linkId)
-      if ('accountId' in owner) return ofAccount.get(owner.accountId)
-      return ofLinks.get(JSON.stringify(owner.linkIds))
+    const wholeOf = (counted: CountedLinks) => {
+      if ('linkId' in counted) return ofLink.get(counted.linkId)
+      if ('accountId' in counted) return ofAccount.get(counted.accountId)
+      return ofLinks.get(JSON.stringify(counted.linkIds))
     }
     const hitsOfHour = bucketFinder(db, 'hour')
     const hitsOfDay = bucketFinder(db, 'day')
-    return ({ owner, bounds }: BarQuery): Series =>
+    return ({ counted, bounds }: BarQuery): Series =>
       db.transaction(() => {
-        const whole = wholeOf(owner)
+        const whole = wholeOf(counted)
         const counts = countBars(bounds, {
-          ofHour: (hour) => hitsOfHour(hour, owner),
-          ofDay: (day) => hitsOfDay(day, owner),
+          ofHour: (hour) => hitsOfHour(hour, counted),
+          ofDay: (day) => hitsOfDay(day, counted),
         })
         return { counts, committed: whole?.count ?? 0, imported: whole?.imported ?? 0 }
       })()
@@ -153,10 +156,10 @@ export const seriesScans = {
   /** The first kept UTC day with a hit, as its first hour; undefined if there is none. */
   firstHour: scan((db) => {
     const hitsOfDay = bucketFinder(db, 'day')
-    return ({ owner, now }: { owner: HitOwner; now: number }): number | undefined => {
+    return ({ counted, now }: { counted: CountedLinks; now: number }): number | undefined => {
       const current = dayOf(hourOf(now))
       for (let day = oldestDay('day', now); day <= current; day++) {
-        if (hitsOfDay(day, owner) > 0) return day * HOURS_OF_DAY
+        if (hitsOfDay(day, counted) > 0) return day * HOURS_OF_DAY
       }
       return undefined
     }
@@ -188,7 +191,7 @@ export const seriesScans = {
 }
 
 /** Finds the hits of one hour or day; 0 without a row. */
-function bucketFinder(db: Database, step: Step): (at: number, owner: HitOwner) => number {
+function bucketFinder(db: Database, step: Step): (at: number, counted: CountedLinks) => number {
   const find = db.prepare<{ count: number }, [number, Scope, number]>(
     `SELECT count FROM hits_by_${step}
      WHERE ${step} = ? AND scope = ? AND id = ?`,
@@ -197,10 +200,12 @@ function bucketFinder(db: Database, step: Step): (at: number, owner: HitOwner) =
     `SELECT sum(count) AS count FROM hits_by_${step} WHERE ${step} = ? AND scope = ${LINK}
        AND id IN (SELECT value FROM json_each(?))`,
   )
-  return (at, owner) => {
-    if ('linkIds' in owner) return sum.get(at, JSON.stringify(owner.linkIds))?.count ?? 0
+  return (at, counted) => {
+    if ('linkIds' in counted) return sum.get(at, JSON.stringify(counted.linkIds))?.count ?? 0
     const row =
-      'linkId' in owner ? find.get(at, LINK, owner.linkId) : find.get(at, ACCOUNT, owner.accountId)
+      'linkId' in counted
+        ? find.get(at, LINK, counted.linkId)
+        : find.get(at, ACCOUNT, counted.accountId)
     return row?.count ?? 0
   }
 }
@@ -289,27 +294,27 @@ export class HitSeries {
    * of the current hour, if there is one; those of an account are left out. `total`: of all
    * time; `imported`: those of them that have no date.
    */
-  async bars(owner: HitOwner, bounds: readonly number[]): Promise<Bars> {
-    if ('linkIds' in owner) return this.#groupBars(owner.linkIds, bounds)
+  async bars(counted: CountedLinks, bounds: readonly number[]): Promise<Bars> {
+    if ('linkIds' in counted) return this.#groupBars(counted.linkIds, bounds)
     const { clock } = this.#options
     const current = hourOf(clock())
-    const { counts: all, total, imported } = await this.#read(owner, bounds, BARS_AT_ONCE)
-    if ('accountId' in owner) return { counts: all, total, imported }
+    const { counts: all, total, imported } = await this.#read(counted, bounds, BARS_AT_ONCE)
+    if ('accountId' in counted) return { counts: all, total, imported }
     // The link may have been deleted after the series was read.
-    const pending = Math.max(0, this.#options.counts.ofLink(owner.linkId) - total)
+    const pending = Math.max(0, this.#options.counts.ofLink(counted.linkId) - total)
     const last = all.length - 1
     const isOpen = current >= (bounds[last] ?? 0) && current < (bounds[last + 1] ?? 0)
     if (isOpen) all[last] = (all[last] ?? 0) + pending
     return { counts: all, total: total + pending, imported }
   }
 
-  async #read(owner: HitOwner, bounds: readonly number[], barsAtOnce: number): Promise<Bars> {
+  async #read(counted: CountedLinks, bounds: readonly number[], barsAtOnce: number): Promise<Bars> {
     const { data } = this.#options
     const bars: Bars = { counts: [], total: 0, imported: 0 }
     // Only the bar of the current hour can change meanwhile, and it is read last.
     for (let at = 0; at + 1 < bounds.length; at += barsAtOnce) {
       const part = bounds.slice(at, at + barsAtOnce + 1)
-      const read = await data.hits.bars({ owner, bounds: part })
+      const read = await data.hits.bars({ counted, bounds: part })
       bars.counts.push(...read.counts)
       bars.total = read.committed
       bars.imported = read.imported
@@ -342,19 +347,19 @@ export class HitSeries {
   }
 
   /** The first kept UTC day with a committed hit, as its first hour; undefined without hits. */
-  firstHit(owner: HitOwner): Promise<number | undefined> {
+  firstHit(counted: CountedLinks): Promise<number | undefined> {
     const { data, clock } = this.#options
-    return data.hits.firstHour({ owner, now: clock() })
+    return data.hits.firstHour({ counted, now: clock() })
   }
 
   /**
    * A bucket for every UTC hour or day, also for those without hits. Those of a link since its
    * first hit add up to its `hit_count`, if the series reaches the present.
    */
-  async buckets(owner: HitOwner, query: SeriesQuery): Promise<Bucket[]> {
+  async buckets(counted: CountedLinks, query: SeriesQuery): Promise<Bucket[]> {
     const starts = hoursOf(query, this.#options.clock())
     if (starts.length < 2) return []
-    const { counts } = await this.bars(owner, starts)
+    const { counts } = await this.bars(counted, starts)
     return counts.map((count, i) => ({ start: (starts[i] ?? 0) * HOUR, count }))
   }
 }

@@ -21,17 +21,17 @@ test('a body sent byte by byte arrives complete, and its chunks are not kept', a
     Bun.gc(true)
     kept = heapStats().objectTypeCounts.Uint8Array ?? 0
   })
-  using body = await new RequestBodies().read(request, { owner: 1, bytesMax: CHUNKS })
+  using body = await new RequestBodies().read(request, { holder: 1, bytesMax: CHUNKS })
   expect(new TextDecoder().decode(body.bytes)).toBe('a'.repeat(CHUNKS))
   expect(kept).toBeLessThan(CHUNKS / 10)
 })
 
 test('a body is read up to the last byte that is allowed, and not beyond', async () => {
   const bodies = new RequestBodies()
-  const limits = { owner: 1, bytesMax: CHUNKS - 1 }
+  const limits = { holder: 1, bytesMax: CHUNKS - 1 }
   await expect(bodies.read(inBytes(), limits)).rejects.toThrow('48 KiB')
   const none = new Request('http://hop.test/', { method: 'POST' })
-  using body = await bodies.read(none, { owner: 1, bytesMax: 0 })
+  using body = await bodies.read(none, { holder: 1, bytesMax: 0 })
   expect(body.bytes).toHaveLength(0)
 })
 
@@ -49,7 +49,7 @@ const newPieces = () => Array.from({ length: 3 }, () => new Uint8Array(100_000).
 
 test('the memory of a large body is freed piece by piece, and when it is disposed', async () => {
   const pieces = newPieces()
-  const body = await new RequestBodies().read(inPieces(pieces), { owner: 1, bytesMax: 400_000 })
+  const body = await new RequestBodies().read(inPieces(pieces), { holder: 1, bytesMax: 400_000 })
   expect(body.bytes.every((byte) => byte === 97)).toBe(true)
   expect(body.bytes).toHaveLength(300_000)
   expect(pieces.map(({ length }) => length)).toEqual([0, 0, 0])
@@ -60,7 +60,7 @@ test('the memory of a large body is freed piece by piece, and when it is dispose
 test('a piece that shares its buffer with others is left', async () => {
   const [whole] = newPieces() as [Uint8Array<ArrayBuffer>]
   const pieces = [whole.subarray(0, 40_000), whole.subarray(40_000)]
-  using body = await new RequestBodies().read(inPieces(pieces), { owner: 1, bytesMax: 400_000 })
+  using body = await new RequestBodies().read(inPieces(pieces), { holder: 1, bytesMax: 400_000 })
   expect(body.bytes).toHaveLength(100_000)
   expect(whole).toHaveLength(100_000)
 })

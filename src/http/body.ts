@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { release } from '../lib/release.ts'
-import { type Hold, type Owner, SharedBudget } from '../limits/shared-budget.ts'
+import { type Hold, type Holder, SharedBudget } from '../limits/shared-budget.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -16,8 +16,8 @@ export const LARGE_BODY_MAX = 32 * MIB
 const TOTAL_MAX = 48 * MIB
 
 export interface BodyLimits {
-  /** The body counts as this owner's. */
-  owner: Owner
+  /** The body counts as this holder's. */
+  holder: Holder
   bytesMax: number
 }
 
@@ -42,9 +42,9 @@ export class RequestBodies {
 
   /**
    * Throws AppError: 415 for a compressed body, 413 over `bytesMax`, 400 for an incomplete body,
-   * 503 if others need the memory and the owner holds most of it.
+   * 503 if others need the memory and the holder holds most of it.
    */
-  async read(request: Request, { owner, bytesMax }: BodyLimits): Promise<ReceivedBody> {
+  async read(request: Request, { holder, bytesMax }: BodyLimits): Promise<ReceivedBody> {
     requireUncompressed(request)
     const declared = declaredLength(request)
     const expected = declared ?? bytesMax
@@ -52,7 +52,7 @@ export class RequestBodies {
     const isSmall = declared !== undefined && declared <= SMALL_BODY_MAX
     const reader = isSmall ? undefined : request.body?.getReader()
     // The pending read then ends.
-    const hold = this.#budget.hold(owner, () => cancel(reader))
+    const hold = this.#budget.hold(holder, () => cancel(reader))
     try {
       const bytes = isSmall ? await request.bytes() : await readChunks(reader, expected, hold)
       const dispose = () => {
@@ -140,9 +140,9 @@ export async function readBody<Schema extends z.ZodType>(
   bodies: RequestBodies,
   request: Request,
   schema: Schema,
-  owner: Owner,
+  holder: Holder,
 ): Promise<z.output<Schema>> {
-  using body = await readJsonBytes(bodies, request, { owner, bytesMax: SMALL_BODY_MAX })
+  using body = await readJsonBytes(bodies, request, { holder, bytesMax: SMALL_BODY_MAX })
   return parseWith(schema, parseJson(body.bytes))
 }
 

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
-import { type Hold, type Owner, SharedBudget } from '../limits/shared-budget.ts'
+import { type Hold, type Holder, SharedBudget } from '../limits/shared-budget.ts'
 import { clientOf } from './context.ts'
 
 const KIB = 1024
@@ -32,11 +32,11 @@ export class UnsentResponses {
   }
 
   /** `response`, with `bytes` of content, in chunks. */
-  inChunks(response: Response, owner: Owner, bytes: number): Response {
+  inChunks(response: Response, holder: Holder, bytes: number): Response {
     this.#collectGarbage(bytes)
     const headers = new Headers(response.headers)
     headers.delete('content-length')
-    const body = new HeldBody(this.#budget, owner, bytes, chunksOf(response)).stream()
+    const body = new HeldBody(this.#budget, holder, bytes, chunksOf(response)).stream()
     return new Response(body, { status: response.status, headers })
   }
 
@@ -45,10 +45,10 @@ export class UnsentResponses {
    * first chunk cannot be generated, so that the response has the right status.
    */
   async generate(
-    owner: Owner,
+    holder: Holder,
     texts: Chunks<string | Uint8Array>,
   ): Promise<ReadableStream<Uint8Array>> {
-    const body = new HeldBody(this.#budget, owner, GENERATED_BYTES, encoded(texts))
+    const body = new HeldBody(this.#budget, holder, GENERATED_BYTES, encoded(texts))
     await body.begin()
     return body.stream()
   }
@@ -75,9 +75,9 @@ class HeldBody {
   #first: IteratorResult<Uint8Array, void> | undefined
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
 
-  constructor(budget: SharedBudget, owner: Owner, bytes: number, chunks: Chunks<Uint8Array>) {
+  constructor(budget: SharedBudget, holder: Holder, bytes: number, chunks: Chunks<Uint8Array>) {
     this.#chunks = chunks
-    this.#hold = budget.hold(owner, () => this.#abort())
+    this.#hold = budget.hold(holder, () => this.#abort())
     this.#hold.take(bytes)
   }
 
@@ -179,7 +179,7 @@ export const countUnsent = ({ unsent, address }: UnsentDeps) =>
       if (!(responseValue instanceof Response)) return
       const bytes = Number(responseValue.headers.get('content-length') ?? 0)
       if (bytes <= UNCOUNTED_MAX) return
-      const owner = account?.id ?? clientNetwork(clientOf(address, request))
-      return unsent.inChunks(responseValue, owner, bytes)
+      const holder = account?.id ?? clientNetwork(clientOf(address, request))
+      return unsent.inChunks(responseValue, holder, bytes)
     },
   )

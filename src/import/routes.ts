@@ -69,7 +69,7 @@ const postRoute = (deps: Deps) =>
     async ({ request, account, query }) => {
       const { dry_run } = parseWith(ImportQuery, query)
       const { bulkMax } = deps.plans[account.plan]
-      const lines = await readLines(deps, request, { owner: account.id, linesMax: bulkMax })
+      const lines = await readLines(deps, request, { holder: account.id, linesMax: bulkMax })
       const dryRun = dry_run === 'true'
       const { results, stored } = await importLines(deps, account, lines, { dryRun })
       const { links, urlBytes: bytes } = stored
@@ -102,12 +102,12 @@ const postRoute = (deps: Deps) =>
 async function readLines(
   { bodies }: Deps,
   request: Request,
-  { owner, linesMax }: { owner: number; linesMax: number },
+  { holder, linesMax }: { holder: number; linesMax: number },
 ): Promise<string[]> {
   if (!LINES_TYPES.test(request.headers.get('content-type') ?? '')) {
     throw new AppError('unsupported_media_type', LINES_TYPE)
   }
-  using body = await bodies.read(request, { owner, bytesMax: bulkBytesMax(linesMax) })
+  using body = await bodies.read(request, { holder, bytesMax: bulkBytesMax(linesMax) })
   const text = utf8Text(body.bytes)
   if (text === undefined) throw new AppError('invalid_utf8')
   // Empty lines cost memory too. The last text is the one after the last line break.

@@ -9,15 +9,15 @@ const OVERLOADED = { code: 'overloaded', status: 503 }
 function budgetAt(time = { now: 0 }) {
   const budget = new SharedBudget(MAX, () => time.now)
   const ended: Hold[] = []
-  const hold = (owner: string | number, bytes: number) => {
-    const it = budget.hold(owner, () => void ended.push(it))
+  const hold = (holder: string | number, bytes: number) => {
+    const it = budget.hold(holder, () => void ended.push(it))
     it.take(bytes)
     return it
   }
   return { budget, time, ended, hold }
 }
 
-test('when the budget is full, the oldest hold of the largest owner ends', () => {
+test('when the budget is full, the oldest hold of the largest holder ends', () => {
   const { budget, hold, ended } = budgetAt()
   const [, oldest] = [hold('small', 200), hold('large', 300), hold('large', 500)]
   hold('new', 100)
@@ -27,7 +27,7 @@ test('when the budget is full, the oldest hold of the largest owner ends', () =>
   expect(budget.total).toBe(800)
 })
 
-test('a hold that grows ends itself if its owner holds most', () => {
+test('a hold that grows ends itself if its holder holds most', () => {
   const { budget, hold, ended } = budgetAt()
   const growing = hold('large', 600)
   const other = hold('other', 400)
@@ -37,7 +37,7 @@ test('a hold that grows ends itself if its owner holds most', () => {
   expect(budget.total).toBe(MAX)
 })
 
-test('of owners that hold as much, the one that needs more yields', () => {
+test('of holders that hold as much, the one that needs more yields', () => {
   const { hold, ended } = budgetAt()
   const [first] = [hold('a', 500), hold('b', 500)]
   hold('a', 100)
@@ -64,7 +64,7 @@ test('a released hold leaves nothing, however often it is released', () => {
 })
 
 const step = fc.record({
-  owner: fc.integer({ min: 0, max: 5 }),
+  holder: fc.integer({ min: 0, max: 5 }),
   kind: fc.constantFrom('begin', 'grow', 'release', 'wait'),
   bytes: fc.integer({ min: 1, max: MAX }),
   pick: fc.nat(),
@@ -75,17 +75,17 @@ test('who holds nothing is admitted, who holds most yields, and the total exceed
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { budget, time, hold, ended } = budgetAt()
       let holds: Hold[] = []
-      const heldBy = (owner: number | string) =>
-        holds.reduce((sum, one) => sum + (one.owner === owner ? one.bytes : 0), 0)
-      for (const { owner, kind, bytes, pick } of steps) {
+      const heldBy = (holder: number | string) =>
+        holds.reduce((sum, one) => sum + (one.holder === holder ? one.bytes : 0), 0)
+      for (const { holder, kind, bytes, pick } of steps) {
         const picked = holds[pick % Math.max(1, holds.length)]
         const isStalled = holds.some(({ progressAt }) => time.now - progressAt >= 8000)
-        const largest = Math.max(0, ...holds.map((one) => heldBy(one.owner)))
-        const sizes = new Map(holds.map((one) => [one, heldBy(one.owner)]))
+        const largest = Math.max(0, ...holds.map((one) => heldBy(one.holder)))
+        const sizes = new Map(holds.map((one) => [one, heldBy(one.holder)]))
         ended.length = 0
         if (kind === 'wait') time.now += 5000
         // The first call of a hold must not throw, whatever others hold.
-        if (kind === 'begin') holds.push(hold(owner, bytes))
+        if (kind === 'begin') holds.push(hold(holder, bytes))
         if (kind === 'grow' && picked) {
           try {
             picked.take(bytes)

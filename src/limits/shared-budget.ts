@@ -2,7 +2,7 @@ import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 
 /** An account's id, or the network of an anonymous client. */
-export type Owner = number | string
+export type Holder = number | string
 
 const RETRY_AFTER_SECONDS = 5
 /** A hold without progress for this time ends before any other when room is needed. */
@@ -15,14 +15,14 @@ interface Usage {
 }
 
 /**
- * Memory that all clients share. An owner that holds nothing is always admitted, and the owner that
+ * Memory that all clients share. A holder that holds nothing is always admitted, and the holder that
  * holds most yields: when the budget is full, stalled holds end first, then the oldest hold of the
- * largest owner. The total exceeds the maximum by at most one hold.
+ * largest holder. The total exceeds the maximum by at most one hold.
  */
 export class SharedBudget {
   readonly #bytesMax: number
   readonly #monotonic: MonotonicClock
-  readonly #usages = new Map<Owner, Usage>()
+  readonly #usages = new Map<Holder, Usage>()
   #total = 0
 
   constructor(bytesMax: number, monotonic: MonotonicClock = monotonicClock) {
@@ -38,22 +38,22 @@ export class SharedBudget {
    * Initially holds no bytes. `onEnd` is called if the hold ends for another one: it must stop the
    * request or response that uses the memory.
    */
-  hold(owner: Owner, onEnd: () => void = () => {}): Hold {
-    return new Hold(this, owner, onEnd)
+  hold(holder: Holder, onEnd: () => void = () => {}): Hold {
+    return new Hold(this, holder, onEnd)
   }
 
   /** For `Hold`, like the next three. Ends holds until `bytes` more fit or `by` has ended. */
   makeRoom(by: Hold, bytes: number): void {
     const now = this.#monotonic()
     while (this.#total + bytes > this.#bytesMax && !by.isEnded) {
-      const next = this.#findStalled(by, now) ?? this.#oldestOfLargest(by.owner)
+      const next = this.#findStalled(by, now) ?? this.#oldestOfLargest(by.holder)
       if (!next) return
       next.end()
     }
   }
 
   add(hold: Hold, bytes: number): void {
-    const usage = this.#usages.getOrInsertComputed(hold.owner, () => {
+    const usage = this.#usages.getOrInsertComputed(hold.holder, () => {
       return { bytes: 0, holds: new Set<Hold>() }
     })
     usage.holds.add(hold)
@@ -68,11 +68,11 @@ export class SharedBudget {
   }
 
   remove(hold: Hold): void {
-    const usage = this.#usages.get(hold.owner)
+    const usage = this.#usages.get(hold.holder)
     if (!usage?.holds.delete(hold)) return
     usage.bytes -= hold.bytes
     this.#total -= hold.bytes
-    if (usage.holds.size === 0) this.#usages.delete(hold.owner)
+    if (usage.holds.size === 0) this.#usages.delete(hold.holder)
   }
 
   #findStalled(by: Hold, now: number): Hold | undefined {
@@ -84,9 +84,9 @@ export class SharedBudget {
     return undefined
   }
 
-  /** The owner that needs room yields to others that hold as much. */
-  #oldestOfLargest(owner: Owner): Hold | undefined {
-    let largest = this.#usages.get(owner)
+  /** The holder that needs room yields to others that hold as much. */
+  #oldestOfLargest(holder: Holder): Hold | undefined {
+    let largest = this.#usages.get(holder)
     for (const usage of this.#usages.values()) {
       if (!largest || usage.bytes > largest.bytes) largest = usage
     }
@@ -96,7 +96,7 @@ export class SharedBudget {
 
 /** Bytes of one request or response. `dispose` releases them, and can be called twice. */
 export class Hold implements Disposable {
-  readonly owner: Owner
+  readonly holder: Holder
   readonly #budget: SharedBudget
   readonly #onEnd: () => void
   bytes = 0
@@ -104,9 +104,9 @@ export class Hold implements Disposable {
   progressAt = 0
   #isEnded = false
 
-  constructor(budget: SharedBudget, owner: Owner, onEnd: () => void) {
+  constructor(budget: SharedBudget, holder: Holder, onEnd: () => void) {
     this.#budget = budget
-    this.owner = owner
+    this.holder = holder
     this.#onEnd = onEnd
   }
 

@@ -287,7 +287,7 @@ export async function readBulkBody(
   account: Account,
   urlsMax: number,
 ): Promise<BulkRequest> {
-  const limits = { owner: account.id, bytesMax: bulkBytesMax(urlsMax) }
+  const limits = { holder: account.id, bytesMax: bulkBytesMax(urlsMax) }
   const body = await readJsonBytes(bodies, request, limits)
   try {
     const document = await readStringList(body.bytes, 'urls', urlsMax + 1)

@@ -138,11 +138,11 @@ const FORM_BYTES_MAX = 2048
 export async function formPassword(
   bodies: RequestBodies,
   request: Request,
-  owner: string,
+  holder: string,
 ): Promise<string> {
   const [type = ''] = (request.headers.get('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== FORM_TYPE)
     throw new AppError('unsupported_media_type', FORM_TYPE)
-  using body = await bodies.read(request, { owner, bytesMax: FORM_BYTES_MAX })
+  using body = await bodies.read(request, { holder, bytesMax: FORM_BYTES_MAX })
   return new URLSearchParams(new TextDecoder().decode(body.bytes)).get('password') ?? ''
 }

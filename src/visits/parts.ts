@@ -105,11 +105,11 @@ export function addSums(
 
 /**
  * For keys that are added to `counts`: returns the key itself, or that of `other` if its value
- * would be one more than an owner may have of its kind.
+ * would be one more than a link or an account may have of its kind.
  */
 export function keyLimit(
   counts: ReadonlyMap<VisitKey, number>,
-  owner: 'link' | 'account',
+  scope: 'link' | 'account',
 ): (key: VisitKey) => VisitKey {
   const sizes = new Map<StoredKind, number>()
   const note = (kind: StoredKind) => sizes.set(kind, (sizes.get(kind) ?? 0) + 1)
@@ -117,7 +117,7 @@ export function keyLimit(
   return (key) => {
     if (counts.has(key)) return key
     const kind = kindOf(key)
-    if ((sizes.get(kind) ?? 0) >= VALUES_MAX[kind][owner]) return visitKey(kind, OTHER)
+    if ((sizes.get(kind) ?? 0) >= VALUES_MAX[kind][scope]) return visitKey(kind, OTHER)
     note(kind)
     return key
   }

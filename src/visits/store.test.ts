@@ -39,8 +39,8 @@ function store() {
       const encoded = links.map(([id, sums]) => [id, encodeSums(sums)] as const)
       return operations.add({ host, batch, day, links: encoded })
     },
-    read: (owner: Parameters<typeof readSums>[0]['owner'], from = 0, to = TODAY + 1) =>
-      decodeSums(readSums({ owner, from, to }, () => false).parts),
+    read: (counted: Parameters<typeof readSums>[0]['counted'], from = 0, to = TODAY + 1) =>
+      decodeSums(readSums({ counted, from, to }, () => false).parts),
     sums,
     [Symbol.dispose]() {
       db.close()
@@ -113,7 +113,10 @@ test('a long range is read in slices, whose sums are those of the whole', () => 
   const total = emptySums()
   let slices = 0
   for (let from: number | undefined = TODAY - 11; from !== undefined; slices++) {
-    const slice: VisitSlice = readSums({ owner: { accountId: 7 }, from, to: TODAY + 1 }, () => true)
+    const slice: VisitSlice = readSums(
+      { counted: { accountId: 7 }, from, to: TODAY + 1 },
+      () => true,
+    )
     addSums(total, decodeSums(slice.parts))
     from = slice.next
   }

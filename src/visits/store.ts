@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { scan, subject, write } from '../db/subject.ts'
-import { ACCOUNT, type HitOwner, LINK } from '../hits/series.ts'
+import { ACCOUNT, type CountedLinks, LINK } from '../hits/series.ts'
 import {
   addSums,
   decodeSums,
@@ -29,7 +29,7 @@ export interface AddVisits extends VisitBatch {
 }
 
 export interface VisitQuery {
-  owner: HitOwner
+  counted: CountedLinks
   /** UTC days since 1970 began, `to` exclusive. */
   from: number
   to: number
@@ -68,9 +68,9 @@ export const visits = subject({
   },
 })
 
-function rowsOf(owner: HitOwner): [Scope, id: number][] {
-  if ('linkIds' in owner) return owner.linkIds.map((id) => [LINK, id])
-  return ['linkId' in owner ? [LINK, owner.linkId] : [ACCOUNT, owner.accountId]]
+function rowsOf(counted: CountedLinks): [Scope, id: number][] {
+  if ('linkIds' in counted) return counted.linkIds.map((id) => [LINK, id])
+  return ['linkId' in counted ? [LINK, counted.linkId] : [ACCOUNT, counted.accountId]]
 }
 
 /** Reads sums until `isOver`. */
@@ -78,12 +78,12 @@ export function sumReader(db: Database) {
   const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
     'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day >= ? AND day < ?',
   )
-  return ({ owner, from, to }: VisitQuery, isOver: () => boolean): VisitSlice => {
+  return ({ counted, from, to }: VisitQuery, isOver: () => boolean): VisitSlice => {
     const total = emptySums()
     let day = from
     while (day < to) {
       const end = Math.min(to, day + DAYS_AT_ONCE)
-      for (const [scope, id] of rowsOf(owner)) {
+      for (const [scope, id] of rowsOf(counted)) {
         const found = rows.all(scope, id, day, end)
         for (const row of found) addSums(total, sumsOfRow(row) ?? emptySums())
       }

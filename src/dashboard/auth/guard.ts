@@ -151,7 +151,7 @@ export async function userContext(
     ? deps.accounts.listAccountsOf(early.personId).map(({ id }) => id)
     : [account.id]
   const formKeys = accountIds.map((id) => formKey(token ?? '', id))
-  const form = await readGuardedForm(deps, request, formKeys, { owner: account.id, bytesMax })
+  const form = await readGuardedForm(deps, request, formKeys, { holder: account.id, bytesMax })
   // A form may arrive slowly: the session may have ended meanwhile.
   const found =
     form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), needs)
@@ -173,7 +173,7 @@ export async function anonymousContext(
   const origin = originOf(deps, { request, set })
   if (!isForm(request)) return { deps, origin, request, params, query, form: EMPTY_FORM }
   await deps.writer.catchUp()
-  const limits = { owner: origin.network, bytesMax: ANONYMOUS_FORM_BYTES_MAX }
+  const limits = { holder: origin.network, bytesMax: ANONYMOUS_FORM_BYTES_MAX }
   const cookie = deps.cookies.findByName('form', request)
   const form = await readGuardedForm(deps, request, cookie === undefined ? [] : [cookie], limits)
   return { deps, origin, request, params, query: {}, form }

@@ -1,6 +1,6 @@
 import type { DayRange } from '../../analytics/visits.ts'
 import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
-import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY } from '../../hits/series.ts'
+import { type CountedLinks, DAYS_KEPT, HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { VisitKind } from '../../visits/values.ts'
 import { ownLink, type PageContext } from '../auth/guard.ts'
@@ -18,7 +18,7 @@ export const ANALYTICS_PATH = '/app/analytics'
 
 /** Whose hits, and where they are shown. */
 export interface HitsPage {
-  owner: HitOwner
+  counted: CountedLinks
   zone: string
   path: string
   /** The query that limits a report to some links, with `&` at its end. */
@@ -46,16 +46,16 @@ export const HIT_COUNT_ID = 'hit-count'
 /** The chart of the range in the query, without details of visitors. */
 export async function readHits(
   { deps, query }: Pick<PageContext, 'deps' | 'query'>,
-  { owner, zone, empty }: Pick<HitsPage, 'owner' | 'zone' | 'empty'>,
+  { counted, zone, empty }: Pick<HitsPage, 'counted' | 'zone' | 'empty'>,
 ): Promise<HitChart> {
   const { series, clock, data } = deps
   const chosen = parseRange(query)
   const now = clock()
-  const range = await readRange(deps, { owner, zone, choice: chosen.choice })
-  const previous = range.previous && (await series.bars(owner, range.previous)).counts
-  const { counts, total, imported } = await series.bars(owner, range.bounds)
+  const range = await readRange(deps, { counted, zone, choice: chosen.choice })
+  const previous = range.previous && (await series.bars(counted, range.previous)).counts
+  const { counts, total, imported } = await series.bars(counted, range.bounds)
   // Refused while the disk is: the page does without them.
-  const recent = await data.hits.recent({ owner, now }).catch(() => undefined)
+  const recent = await data.hits.recent({ counted, now }).catch(() => undefined)
   return { chosen, range, counts, previous, total, imported, now, recent, empty }
 }
 
@@ -63,9 +63,9 @@ export async function readChart(context: PageContext, hits: HitsPage): Promise<H
   const { visitDetails } = context.deps
   const chart = await readHits(context, hits)
   const { bounds, previous } = chart.range
-  const visits = await visitDetails.of(hits.owner, daysOf(bounds), context.user.account.id)
+  const visits = await visitDetails.of(hits.counted, daysOf(bounds), context.user.account.id)
   if (!previous || visits.known === 0) return { ...chart, visits }
-  const before = await visitDetails.of(hits.owner, daysOf(previous), context.user.account.id)
+  const before = await visitDetails.of(hits.counted, daysOf(previous), context.user.account.id)
   // A comparison with details of few redirects would compare the gaps.
   return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
 }
@@ -74,7 +74,7 @@ export function linkHits(context: PageContext): HitsPage {
   const { id, code, url } = ownLink(context)
   const path = linkPath(code)
   return {
-    owner: { linkId: id },
+    counted: { linkId: id },
     zone: context.user.zone,
     path,
     label: code,
@@ -88,7 +88,7 @@ export function linkHits(context: PageContext): HitsPage {
 }
 
 interface RangeOptions {
-  owner: HitOwner
+  counted: CountedLinks
   choice: RangeChoice
   zone: string
   unit?: BarUnit
@@ -97,9 +97,9 @@ interface RangeOptions {
 /** The range that a page or a file shows. */
 export async function readRange(
   { series, clock }: DashboardDeps,
-  { owner, choice, ...options }: RangeOptions,
+  { counted, choice, ...options }: RangeOptions,
 ): Promise<HitRange> {
-  const firstHit = 'preset' in choice ? await series.firstHit(owner) : undefined
+  const firstHit = 'preset' in choice ? await series.firstHit(counted) : undefined
   return hitRange(choice, { ...options, now: clock(), firstHit })
 }
 

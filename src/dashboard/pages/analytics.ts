@@ -107,7 +107,7 @@ async function topCard({ top }: DashboardDeps, { account, report, chart }: TopCa
   const { bounds } = chart.range
   const { links, isExact } = await top.findInRange({
     accountId: account.id,
-    linkIds: 'linkIds' in report.owner ? report.owner.linkIds : undefined,
+    linkIds: 'linkIds' in report.counted ? report.counted.linkIds : undefined,
     from: bounds[0] ?? 0,
     to: bounds.at(-1) ?? 0,
     limit: TOP_ROWS,
@@ -161,20 +161,20 @@ async function reportHits(context: PageContext): Promise<HitsPage> {
         ? `The newest ${linkIds.length} links with this tag.`
         : `${parts.plural(linkIds.length, 'link')} with this tag.`
     const scope = `${new URLSearchParams({ tag })}&`
-    return { ...shared, csv, empty, owner: { linkIds }, scope, label: `Analytics: ${tag}`, note }
+    return { ...shared, csv, empty, counted: { linkIds }, scope, label: `Analytics: ${tag}`, note }
   }
   if (query.links !== undefined) {
     const codes = query.links.split(',').slice(0, REPORT_LINKS_MAX)
     const links = codes.map((code) => requireOwnedLink(deps, user.account, code))
     const note = `${parts.plural(links.length, 'selected link')}.`
     const scope = `${new URLSearchParams({ links: codes.join(',') })}&`
-    const owner = { linkIds: links.map(({ id }) => id) }
-    return { ...shared, csv, empty, owner, scope, label: 'Analytics: selection', note }
+    const counted = { linkIds: links.map(({ id }) => id) }
+    return { ...shared, csv, empty, counted, scope, label: 'Analytics: selection', note }
   }
   return {
     ...shared,
     csv,
-    owner: { accountId },
+    counted: { accountId },
     label: 'Analytics',
     empty: html`<p>None of your links has been followed yet. Create one and share it: its hits
       appear here within seconds.</p>
@@ -182,12 +182,12 @@ async function reportHits(context: PageContext): Promise<HitsPage> {
   }
 }
 
-async function read(context: PageContext, { owner, zone }: HitsPage) {
+async function read(context: PageContext, { counted, zone }: HitsPage) {
   const { deps, query } = context
   const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
-  const range = await readRange(deps, { owner, zone, choice: chosen.choice })
-  const visits = await deps.visitDetails.of(owner, daysOf(range.bounds), context.user.account.id)
+  const range = await readRange(deps, { counted, zone, choice: chosen.choice })
+  const visits = await deps.visitDetails.of(counted, daysOf(range.bounds), context.user.account.id)
   return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
 }
 
@@ -218,19 +218,19 @@ async function valuesFile(context: PageContext, shown: HitsPage): Promise<Respon
 /** By hour or day of the account's time zone. The query is that of the chart, and `by`. */
 async function hitFile(
   { deps, query }: PageContext,
-  { owner, zone }: HitsPage,
+  { counted, zone }: HitsPage,
   name: string,
 ): Promise<Response> {
   const { choice, typed } = parseRange(query)
   if (typed) throw refuse(typed.problem)
-  const chart = await readRange(deps, { owner, zone, choice })
+  const chart = await readRange(deps, { counted, zone, choice })
   const unit = unitOf(query.by, chart)
   const days = chart.first.until(chart.last).days + 1
   if (unit === 'hour' && days > SPAN_DAYS_MAX.hour) {
     throw refuse(`At most ${SPAN_DAYS_MAX.hour} days by hour.`)
   }
-  const range = unit === chart.unit ? chart : await readRange(deps, { owner, zone, choice, unit })
-  const { counts } = await deps.series.bars(owner, range.bounds)
+  const range = unit === chart.unit ? chart : await readRange(deps, { counted, zone, choice, unit })
+  const { counts } = await deps.series.bars(counted, range.bounds)
   const lines = counts.map((count, i) => csvLine([startText(range, i), count]))
   const head = BYTE_ORDER_MARK + csvLine([`${unit} (${zone})`, 'hits'])
   const file = `${name}-${range.first}-to-${range.last}.csv`

@@ -101,12 +101,12 @@ async function showPublicPage(
     ? deps.data.publicPages.findByHash(deps.hasher.hash('shared-page', token))
     : undefined
   if (!stored || isTakenDown(deps, stored)) throw new AppError('page_not_found')
-  const owner = { linkId: stored.linkId }
+  const counted = { linkId: stored.linkId }
   const empty = html`<p>This link has not been followed yet.</p>`
-  const chart = await readHits(context, { owner, zone: 'UTC', empty })
+  const chart = await readHits(context, { counted, zone: 'UTC', empty })
   const days = lastWeek(deps.clock())
   const { isOn, hasCountries } = deps.visitDetails
-  const visits = withFewHidden(await deps.visitDetails.of(owner, days, `link ${stored.linkId}`))
+  const visits = withFewHidden(await deps.visitDetails.of(counted, days, `link ${stored.linkId}`))
   const path = `/app/shared/${token}`
   const shownUrl = stored.showsUrl === 1 && stored.isProtected === 0 ? stored.url : null
   return publicPage(context, {

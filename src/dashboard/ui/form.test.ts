@@ -9,7 +9,7 @@ function readFields(count: number, type: string) {
   const body = `${FIELD.repeat(count)}--y--\r\n`
   const headers = { 'content-type': type, 'content-length': String(body.length) }
   const request = new Request('http://localhost/', { method: 'POST', headers, body })
-  return readForm(new RequestBodies(), request, { owner: 1, bytesMax: 2 ** 20 })
+  return readForm(new RequestBodies(), request, { holder: 1, bytesMax: 2 ** 20 })
 }
 
 test.each(['y', '"y"'])('a multipart form with the boundary %s is read', async (boundary) => {
