@@ -1,18 +1,158 @@
+import { accessSync, constants, readFileSync, statSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { LOG_LEVELS } from './lib/log.ts'
-import { OIDC_SETTINGS, oidcOf } from './lib/oidc-settings.ts'
-import {
-  Address,
-  findClusterUrlProblem,
-  isAddressRange,
-  isLogoFile,
-  list,
-  OPERATOR_NAME_MAX,
-  PublicPage,
-  wholeNumber,
-} from './lib/setting-values.ts'
+
+/** The kinds of values that settings have. Each message continues the name of a setting. */
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .refine((n) => n >= least && n <= most, `must be a whole number from ${least} to ${most}`)
+
+/** An http(s) address without query, fragment or userinfo. The slash at its end is removed. */
+const Address = z
+  .string()
+  .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
+  .transform((text) => new URL(text).href.replace(/\/+$/, ''))
+
+const PAGE_URL_MAX_LENGTH = 2048
+
+/** A page that visitors are redirected to, as a `Location` header has it. */
+const PublicPage = z
+  .string()
+  .max(PAGE_URL_MAX_LENGTH, `must have at most ${PAGE_URL_MAX_LENGTH} characters`)
+  .refine((text) => isWebUrl(URL.parse(text)), 'must be an http:// or https:// URL')
+  .transform((text) => new URL(text).href)
+
+const list = z
+  .string()
+  .refine((text) => /[^,\s]/.test(text), 'must name something between its commas')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  )
+
+const isWebUrl = (url: URL | null): url is URL =>
+  url !== null &&
+  /^https?:$/.test(url.protocol) &&
+  url.host !== '' &&
+  url.username === '' &&
+  url.password === ''
+
+function isPlainAddress(text: string): boolean {
+  const url = URL.parse(text)
+  return isWebUrl(url) && url.search === '' && url.hash === ''
+}
+
+const OPERATOR_NAME_MAX = 60
+const LOGO_BYTES_MAX = 64 * 1024
+
+function isLogoFile(path: string): boolean {
+  if (!/\.(png|svg)$/i.test(path)) return false
+  const file = statSync(path, { throwIfNoEntry: false })
+  return file?.isFile() === true && file.size <= LOGO_BYTES_MAX
+}
+
+/** ipaddr.js also reads `10.1` as 10.0.0.1. */
+function isAddressRange(text: string): boolean {
+  if (!isIP(text.replace(/\/.*/, ''))) return false
+  return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
+}
+
+/** Values of `sslmode` that Bun's client knows. */
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/** Why the client of PostgreSQL would not accept the URL. Without the URL, which has a password. */
+function findClusterUrlProblem(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length <= 1) {
+    return 'must be postgres://user:password@host:port/database, with the signs @ / # ? % encoded'
+  }
+  try {
+    decodeURIComponent(text)
+  } catch {
+    return 'must have each % of its user and password encoded as %25'
+  }
+  const mode = url.searchParams.get('sslmode')
+  if (mode && !SSL_MODES.includes(mode)) {
+    return `must have one of these as sslmode: ${SSL_MODES.join(', ')}`
+  }
+  const authority = url.searchParams.get('sslrootcert')
+  try {
+    if (authority) accessSync(authority, constants.R_OK)
+  } catch (error) {
+    return `must name a readable file as sslrootcert: ${(error as Error).message}`
+  }
+  return undefined
+}
+
+/** The settings of sign-in with OpenID Connect. */
+
+const PROVIDER_NAME_MAX = 40
+const PROVIDER_TEXT_MAX = 1000
+
+const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host)
+
+export function isIssuer(text: string): boolean {
+  const url = URL.parse(text)
+  if (url === null) return false
+  const { protocol, hostname, search, hash, username, password } = url
+  if (search + hash + username + password !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}
+
+export const BAD_ISSUER = 'must be an https:// address without query, as the provider names itself'
+
+const providerText = z
+  .string()
+  .max(PROVIDER_TEXT_MAX, `must have at most ${PROVIDER_TEXT_MAX} characters`)
+  .optional()
+
+const OIDC_SETTINGS = {
+  OIDC_ISSUER: z
+    .string()
+    .refine(isIssuer, BAD_ISSUER)
+    .optional()
+    .describe('The provider that people sign in with (OpenID Connect): its issuer.'),
+  OIDC_CLIENT_ID: providerText.describe('The name of this service at the provider.'),
+  OIDC_CLIENT_SECRET: providerText.describe('The secret of this service at the provider.'),
+  OIDC_CLIENT_SECRET_FILE: providerText.describe('File with that secret, in place of the setting.'),
+  OIDC_NAME: z
+    .string()
+    .max(PROVIDER_NAME_MAX, `must have at most ${PROVIDER_NAME_MAX} characters`)
+    .optional()
+    .describe('The name of the provider on the sign-in page.'),
+  OIDC_SCOPES: z
+    .string()
+    .default('openid email profile')
+    .refine((scopes) => scopes.split(' ').includes('openid'), 'must contain openid')
+    .describe('What the provider is asked for, separated by spaces.'),
+  OIDC_SIGNUP: z
+    .enum(['closed', 'open'], 'must be closed or open')
+    .default('closed')
+    .describe('With open, everybody with a verified address at the provider gets an account.'),
+  OIDC_REQUIRE: z
+    .string()
+    .regex(/^[^=\s]+=.+$/, 'must be a claim and its value: groups=hopcode')
+    .optional()
+    .describe('A claim that must have or contain a value: hd=example.com, a.b=c in an object.'),
+  OIDC_TRUST_EMAIL: z
+    .enum(['off', 'on'], 'must be off or on')
+    .default('off')
+    .describe('With on, a verified address at the provider connects the person who has it here.'),
+  PASSWORD_SIGN_IN: z
+    .enum(['on', 'owners'], 'must be on or owners')
+    .default('on')
+    .describe('With owners, only owners of the service sign in with a password.'),
+}
 
 /** The longest base whose short URLs fit a QR code of 64 pixels at one pixel per module. */
 const BASE_URL_MAX_LENGTH = 100
@@ -366,6 +506,63 @@ function signInProvider(env: z.output<typeof Environment>) {
     return { oidc: oidcOf(env), passwordSignIn: env.PASSWORD_SIGN_IN }
   } catch (error) {
     throw new ConfigError(`Bad setting: ${(error as Error).message}`)
+  }
+}
+
+export interface OidcSettings {
+  issuer: string
+  clientId: string
+  clientSecret: string
+  name: string
+  scopes: string
+  signUp: 'closed' | 'open'
+  /** A claim and the value that it must have, or contain. */
+  require: { claim: string; value: string } | undefined
+  trustsEmail: boolean
+}
+
+/**
+ * Undefined without a provider. Throws an error whose message begins with the name of the setting
+ * that is missing or wrong.
+ */
+function oidcOf(env: z.output<typeof Environment>): OidcSettings | undefined {
+  const {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: clientId,
+    OIDC_CLIENT_SECRET: secret,
+    OIDC_CLIENT_SECRET_FILE: file,
+  } = env
+  if (secret && file) {
+    throw new Error('OIDC_CLIENT_SECRET must not be set with OIDC_CLIENT_SECRET_FILE')
+  }
+  const others = [clientId, secret, file, env.OIDC_NAME, env.OIDC_REQUIRE]
+  const isUsed = env.PASSWORD_SIGN_IN === 'owners' || others.some((value) => value !== undefined)
+  if (!issuer) {
+    if (isUsed) throw new Error('OIDC_ISSUER is missing: other settings of sign-in need it')
+    return undefined
+  }
+  if (!clientId) throw new Error('OIDC_CLIENT_ID is missing: OIDC_ISSUER needs it')
+  const clientSecret = secret ?? (file && secretIn(file))
+  if (!clientSecret) throw new Error('OIDC_CLIENT_SECRET is missing: OIDC_ISSUER needs it')
+  const [, claim = '', value = ''] = /^([^=]+)=(.+)$/.exec(env.OIDC_REQUIRE ?? '') ?? []
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    name: env.OIDC_NAME ?? new URL(issuer).host,
+    scopes: env.OIDC_SCOPES,
+    signUp: env.OIDC_SIGNUP,
+    require: claim === '' ? undefined : { claim, value },
+    trustsEmail: env.OIDC_TRUST_EMAIL === 'on',
+  }
+}
+
+function secretIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'error'
+    throw new Error(`OIDC_CLIENT_SECRET_FILE cannot be read (${reason})`)
   }
 }
 

@@ -1,8 +1,8 @@
 import { unzipSync } from 'node:zlib'
 import type * as Library from 'openid-client'
+import type { OidcSettings } from '../config.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { HOUR, type MonotonicClock, monotonicClock } from '../lib/clock.ts'
-import type { OidcSettings } from '../lib/oidc-settings.ts'
 
 /**
  * Sign-in with a provider of OpenID Connect: the authorization code flow with PKCE, by
