@@ -40,7 +40,6 @@ import type {
   VisitsOptions,
 } from './api.ts'
 import { HopcodeError, HopcodeNetworkError } from './errors.ts'
-import { everyItem } from './every-item.ts'
 
 export type * from './api.ts'
 export { type ErrorKind, HopcodeError, HopcodeNetworkError } from './errors.ts'
@@ -355,6 +354,18 @@ export class Hopcode {
     if (/^\d+$/.test(retryAfter)) return Number(retryAfter)
     const date = Date.parse(retryAfter)
     return Number.isNaN(date) ? undefined : Math.max(0, (date - this.#now()) / 1000)
+  }
+}
+
+/** The items of all pages, page by page: for lists that give items and their total number. */
+async function* everyItem<Item>(
+  pageOf: (page: { limit: number; offset: number }) => Promise<{ items: Item[]; total: number }>,
+): AsyncGenerator<Item> {
+  const limit = 200
+  for (let offset = 0; ; offset += limit) {
+    const { items, total } = await pageOf({ limit, offset })
+    yield* items
+    if (items.length < limit || offset + limit >= total) return
   }
 }
 

@@ -1,7 +1,7 @@
 /** The logo in the middle of a QR code. */
 
 import { PNG } from 'pngjs'
-import type { QrMatrix } from './outlines.ts'
+import type { QrMatrix } from './matrix.ts'
 
 export interface Bitmap {
   width: number

@@ -1,9 +1,9 @@
 import { html } from '../lib/html.ts'
 import { CAPTION_GAP_MODULES, layOutCaption } from './caption.ts'
 import { clearMiddle, type Logo, logoSpan, placeIn } from './logo.ts'
+import { outlines, type QrMatrix } from './matrix.ts'
 import { checkColor, type QrOptions } from './options.ts'
 import { pathOf, shortNumber } from './outline.ts'
-import { outlines, type QrMatrix } from './outlines.ts'
 
 /** A drawing for SVG and PDF. One unit is a module, or a millimetre on a sheet. */
 export interface Picture {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { PNG } from 'pngjs'
 import { inspectPng } from '../../test/support/decode-qr.ts'
-import type { QrMatrix } from './outlines.ts'
+import type { QrMatrix } from './matrix.ts'
 import { encodePng } from './png.ts'
 
 const QUIET_ZONE_MODULES = 4

@@ -7,8 +7,8 @@ import { crc32, deflateSync } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import { CAPTION_GAP_MODULES, layOutCaption } from './caption.ts'
 import { type Bitmap, blend, fitInto, logoSpan } from './logo.ts'
+import type { QrMatrix } from './matrix.ts'
 import { checkColor, type QrOptions } from './options.ts'
-import type { QrMatrix } from './outlines.ts'
 import { fillOutline, type Shades } from './raster.ts'
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)

@@ -1,5 +1,5 @@
 import { clearMiddle, type Logo, logoSpan } from './logo.ts'
-import { matrixOf } from './modules.ts'
+import { matrixOf } from './matrix.ts'
 import type { QrOptions } from './options.ts'
 import { drawPage, toPdf } from './pdf.ts'
 import { drawQr, type Page, type Picture, toSvg } from './picture.ts'

@@ -1,7 +1,7 @@
 /** Labels with QR codes on sheets of paper. All lengths are millimetres. */
 
 import type { Logo } from './logo.ts'
-import { matrixOf } from './modules.ts'
+import { matrixOf } from './matrix.ts'
 import type { QrOptions } from './options.ts'
 import { pathOf } from './outline.ts'
 import { drawQr, type Page, type Picture, type PlacedPicture, type Shape } from './picture.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { findTimeZone } from '../hits/range.ts'
-import { isoTime } from '../lib/clock.ts'
+import { isoTime, parseIsoTime } from '../lib/clock.ts'
 import {
   type Conditions,
   DAYS,
@@ -10,8 +10,24 @@ import {
   type RuledDestination,
   SYSTEMS,
 } from './destination-rules.ts'
-import { timeBody } from './time-body.ts'
 import { Url } from './url.ts'
+
+const TIME_PATTERN = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
+
+/** A time in a request, as epoch milliseconds. */
+export function timeBody(name: string) {
+  const message = `Invalid ${name}: must be a time such as 2026-03-01T12:00:00.000Z`
+  return z
+    .string(message)
+    .regex(TIME_PATTERN, message)
+    .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
+    .transform((text, context): number => {
+      const time = parseIsoTime(text)
+      if (time !== undefined) return time
+      context.addIssue({ code: 'custom', message })
+      return z.NEVER
+    })
+}
 
 /** The property `destinations` in a request. `located` adds the position to each message. */
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { aliasFields, DomainHost } from '../addresses/schema.ts'
 import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
-import { DestinationModel, destinationsBody } from './destination-schema.ts'
+import { DestinationModel, destinationsBody, timeBody } from './destination-schema.ts'
 import { PASSCODE_LENGTH } from './link.ts'
 import { LinkPassword } from './link-passwords.ts'
 import {
@@ -17,7 +17,6 @@ import {
   TAG_MAX,
   TAGS_MAX,
 } from './property-table.ts'
-import { timeBody } from './time-body.ts'
 import { badStart, Url, urlModel } from './url.ts'
 
 /**

@@ -25,7 +25,6 @@ import {
   type ProtectedLink,
   stateOf,
 } from './follow.ts'
-import { withoutSigns } from './following-signs.ts'
 import { basicPassword, formPassword, type GateDeps, PasswordGate } from './password-gate.ts'
 import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } from './responses.ts'
 
@@ -213,4 +212,17 @@ function holdsBack(headers: RequestHeaders): HeldBack | undefined {
 function queryOf(url: string): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)
+}
+
+/**
+ * Signs that apps take for a part of a URL that stands in a text: punctuation of any script except
+ * that of URLs, brackets, quotes, blanks and characters without a width.
+ */
+const SIGN = /^(?![#%&/@\\_-])[\p{P}\p{Z}\p{Cf}<>|~`´]$/u
+
+/** A decoded path without such signs at its end. Takes linear time. */
+function withoutSigns(path: string): string {
+  let end = path.length
+  while (end > 0 && SIGN.test(path.charAt(end - 1))) end--
+  return path.slice(0, end)
 }

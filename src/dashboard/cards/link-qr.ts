@@ -1,6 +1,6 @@
 import { hasRole } from '../../accounts/roles.ts'
 import type { AccountId } from '../../accounts/store.ts'
-import { modulesOf } from '../../draw/modules.ts'
+import { modulesOf } from '../../draw/matrix.ts'
 import {
   parsePrintOptions,
   type QrOptions,

@@ -1,9 +1,20 @@
+// Only the encoder: the package's own image writers would add 9 MB of memory.
+import { create } from 'qrcode/lib/core/qrcode.js'
+import type { QrOptions } from './options.ts'
+
 /** The modules of a QR code in rows from the top left: 1 is dark, 0 is light. */
 export interface QrMatrix {
   /** Modules on one side. */
   readonly size: number
   readonly data: Uint8Array
 }
+
+export const matrixOf = (text: string, level: QrOptions['level']): QrMatrix =>
+  create(text, { errorCorrectionLevel: level }).modules
+
+/** Modules on one side of the image, with the margin: the smallest PNG in pixels. */
+export const modulesOf = (text: string, { level, margin }: QrOptions): number =>
+  matrixOf(text, level).size + 2 * margin
 
 /**
  * SVG path data of every outline of the modules, one unit per module: around dark areas and around
