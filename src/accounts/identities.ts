@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { sessions, identities as table } from '../db/people-schema.ts'
+import { sessions, identities as table } from '../db/schema.ts'
 import { SettingStore } from '../db/settings.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
 import { isFor } from './members.ts'

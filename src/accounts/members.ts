@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { memberships, oneTimeLinks, people, sessions } from '../db/people-schema.ts'
+import { memberships, oneTimeLinks, people, sessions } from '../db/schema.ts'
 import { subject, write } from '../db/subject.ts'
 import { oneTimeLinkStore } from './one-time-links.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, isNull, lte, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { oneTimeLinks as table } from '../db/people-schema.ts'
+import { oneTimeLinks as table } from '../db/schema.ts'
 import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'

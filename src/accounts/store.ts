@@ -3,15 +3,21 @@ import { and, asc, count, desc, eq, getTableColumns, gt, isNull, or, sql } from 
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import {
+  accountHits,
+  accounts,
+  apiKeys,
+  domains,
   identities,
   memberships,
   oneTimeLinks,
   people,
+  qrLogos,
+  qrPresets,
+  qrRefs,
   recoveryCodes,
   sessions,
-} from '../db/people-schema.ts'
-import { qrLogos, qrPresets, qrRefs } from '../db/qr-schema.ts'
-import { accountHits, accounts, apiKeys, domains, visitsByDay } from '../db/schema.ts'
+  visitsByDay,
+} from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { assert } from '../lib/assert.ts'
 import { DAY } from '../lib/clock.ts'

@@ -1,7 +1,7 @@
 /** The logo and the named QR options of an account. */
 
 import type { AccountId } from '../accounts/store.ts'
-import { REFS_MAX } from '../db/qr-schema.ts'
+import { REFS_MAX } from '../db/schema.ts'
 import { subject, write } from '../db/subject.ts'
 import { parseStoredOptions, type QrOptions } from '../draw/options.ts'
 import type { StoredLogo } from './renderer.ts'
