@@ -75,98 +75,158 @@ function selectedCodes(form: Form): string[] {
   return codes
 }
 
-async function runAction(context: PageContext): Promise<Response | string> {
-  const { deps, user, form } = context
-  const { account } = user
-  if (form.text('all') === '1') return runOnMatches(context)
-  const codes = selectedCodes(form)
-  const action = form.text('action')
-  if (action === 'analytics') return `/app/analytics?links=${codes.join(',')}`
-  if (action === 'print') return `/app/print?codes=${codes.join(',')}`
-  if (action === 'move') return movePath({ codes })
-  if (action === 'export' || action === 'qr') {
-    const links = codes.map((code) => requireOwnedLink(deps, account, code))
-    const chosen = withDetails(deps, links)
-    return action === 'qr'
-      ? zipOf(context, chosen, parsePrintOptions({}))
-      : exportSome(deps, chosen)
+type Answer = Response | string
+
+/** An action of the list. */
+interface Action {
+  /** On links that were selected on the page. */
+  onSelected: (context: PageContext, codes: readonly string[]) => Answer | Promise<Answer>
+  /** On all links that the list has on all its pages. */
+  onAll: (context: PageContext) => Answer | Promise<Answer>
+}
+
+/** By the value of the field `action`. */
+const ACTIONS: Readonly<Record<string, Action>> = {
+  analytics: { onSelected: (_, codes) => reportPath(codes), onAll: reportOnAll },
+  print: {
+    onSelected: (_, codes) => `/app/print?codes=${codes.join(',')}`,
+    onAll: (context) => `/app/print?${listParams(context)}`,
+  },
+  export: {
+    onSelected: (context, codes) => exportSome(context.deps, chosenLinks(context, codes)),
+    onAll: (context) => `/app/links/export.csv?${listParams(context)}`,
+  },
+  qr: {
+    onSelected: (context, codes) =>
+      zipOf(context, chosenLinks(context, codes), parsePrintOptions({})),
+    onAll: () => refuseAll('Download'),
+  },
+  move: {
+    onSelected: (_, codes) => movePath({ codes }),
+    onAll: (context) => movePath(listQuery(context)),
+  },
+  delete: {
+    onSelected: (context, codes) =>
+      changeSelected(context, async () => {
+        await scheduleDeletion(context.deps, context.user.account, codes)
+        return doneWith('deleted', codes, { undo: codes.join(',') })
+      }),
+    onAll: () => refuseAll('Delete'),
+  },
+  pause: changeAction('paused', () => ({ paused: true })),
+  resume: changeAction('resumed', () => ({ paused: false })),
+  tag: changeAction('tagged', (form) => ({ addTags: [parseWith(Tag, form.text('tag'))] })),
+  untag: changeAction('untagged', (form) => ({ removeTags: [parseWith(Tag, form.text('tag'))] })),
+}
+
+const UNKNOWN_ACTION = changeAction('', () => {
+  throw refuse('Choose what to do with the selected links.')
+})
+
+async function runAction(context: PageContext): Promise<Answer> {
+  const { form } = context
+  const name = form.text('action')
+  const action = (Object.hasOwn(ACTIONS, name) && ACTIONS[name]) || UNKNOWN_ACTION
+  return form.text('all') === '1'
+    ? action.onAll(context)
+    : action.onSelected(context, selectedCodes(form))
+}
+
+/** An action that changes properties of each link. */
+function changeAction(done: string, changeOf: (form: Form) => PropertiesChange): Action {
+  return {
+    onSelected: (context, codes) =>
+      changeSelected(context, async () => {
+        await changeProperties(context.deps, context.user.account, codes, changeOf(context.form))
+        return doneWith(done, codes)
+      }),
+    onAll: (context) => changeAll(context, done, changeOf),
   }
-  requireRole(user, 'editor')
+}
+
+/** `change` returns what the query of the list names then. */
+async function changeSelected(
+  context: PageContext,
+  change: () => Promise<ReturnType<typeof doneWith>>,
+): Promise<string> {
+  requireRole(context.user, 'editor')
   spendWrite(context)
   const query = parseTableQuery(listQuery(context))
-  switch (action) {
-    case 'delete':
-      await scheduleDeletion(deps, account, codes)
-      return listPathWith(query, doneWith('deleted', codes, { undo: codes.join(',') }))
-    default: {
-      await changeProperties(deps, account, codes, changeOf(form))
-      return listPathWith(query, doneWith(DONE_WORDS[action] ?? '', codes))
-    }
-  }
+  return listPathWith(query, await change())
 }
 
-const DONE_WORDS: Readonly<Record<string, string>> = {
-  pause: 'paused',
-  resume: 'resumed',
-  tag: 'tagged',
-  untag: 'untagged',
-}
+const chosenLinks = ({ deps, user }: PageContext, codes: readonly string[]): DetailedLink[] =>
+  withDetails(
+    deps,
+    codes.map((code) => requireOwnedLink(deps, user.account, code)),
+  )
 
-/** What an action changes of each link. */
-function changeOf(form: Form): PropertiesChange {
-  const action = form.text('action')
-  if (action === 'pause' || action === 'resume') return { paused: action === 'pause' }
-  if (action === 'tag') return { addTags: [parseWith(Tag, form.text('tag'))] }
-  if (action === 'untag') return { removeTags: [parseWith(Tag, form.text('tag'))] }
-  throw refuse('Choose what to do with the selected links.')
-}
+const listParams = (context: PageContext): URLSearchParams =>
+  new URLSearchParams(listQuery(context) as Record<string, string>)
+
+const reportPath = (codes: readonly string[]) => `/app/analytics?links=${codes.join(',')}`
 
 /** Links of a report on a selection: their codes are in its address. */
 const REPORT_MAX = 200
 
-/**
- * The same action on all links that the list has on all its pages. They are read and changed in
- * pieces, at most as many as a bulk of the plan creates.
- */
-async function runOnMatches(context: PageContext): Promise<Response | string> {
-  const { deps, user, form } = context
-  const { account } = user
+async function reportOnAll(context: PageContext): Promise<string> {
   const query = parseTableQuery(listQuery(context))
-  const filter = filterOf(context, query)
-  const action = form.text('action')
-  if (action === 'export' || action === 'print') {
-    const params = new URLSearchParams(listQuery(context) as Record<string, string>)
-    return `/app/${action === 'print' ? 'print' : 'links/export.csv'}?${params}`
-  }
-  if (action === 'move') return movePath(listQuery(context))
-  const isReport = action === 'analytics'
-  if (isReport && query.tag !== '' && query.search === '' && query.state === '') {
+  if (query.tag !== '' && query.search === '' && query.state === '') {
     return `/app/analytics?${new URLSearchParams({ tag: query.tag })}`
   }
-  if (action === 'delete' || action === 'qr') {
-    const verb = action === 'delete' ? 'Delete' : 'Download'
-    throw refuse(`${verb} at most ${PAGE_SIZE} links at once: select them on the page.`)
+  const filter = filterOf(context, query)
+  await requireAtMost(context, filter, REPORT_MAX)
+  const codes: string[] = []
+  for await (const some of codesOf(context, filter)) codes.push(...some)
+  return reportPath(codes)
+}
+
+/** Links are read and changed in pieces, at most as many as a bulk of the plan creates. */
+async function changeAll(
+  context: PageContext,
+  done: string,
+  changeOf: (form: Form) => PropertiesChange,
+): Promise<string> {
+  const { deps, user, form } = context
+  const query = parseTableQuery(listQuery(context))
+  const filter = filterOf(context, query)
+  requireRole(user, 'editor')
+  const change = changeOf(form)
+  await requireAtMost(context, filter, deps.plans[user.account.plan].bulkMax)
+  spendWrite(context)
+  const codes: string[] = []
+  for await (const some of codesOf(context, filter)) {
+    await changeMore(context, some, { change, done: codes.length })
+    codes.push(...some)
   }
-  if (!isReport) requireRole(user, 'editor')
-  const change = isReport ? undefined : changeOf(form)
-  const linksMax = isReport ? REPORT_MAX : deps.plans[account.plan].bulkMax
+  return listPathWith(query, doneWith(done, codes))
+}
+
+function refuseAll(verb: string): never {
+  throw refuse(`${verb} at most ${PAGE_SIZE} links at once: select them on the page.`)
+}
+
+type Filter = ReturnType<typeof filterOf>
+
+async function requireAtMost(
+  { deps, user, request }: PageContext,
+  filter: Filter,
+  linksMax: number,
+): Promise<void> {
   const { total } = await deps.pages.findPage(
-    { accountId: account.id, ...filter, limit: 1, offset: 0 },
-    context.request.signal,
+    { accountId: user.account.id, ...filter, limit: 1, offset: 0 },
+    request.signal,
   )
   if (total > linksMax) {
     throw refuse(`These are ${count(total)} links: at most ${count(linksMax)} at once.`)
   }
-  if (change) spendWrite(context)
-  const codes: string[] = []
-  for await (const links of exportLinks(deps, account.id, filter)) {
-    for (const some of chunksOf(links.map(({ code }) => code))) {
-      if (change) await changeMore(context, some, { change, done: codes.length })
-      codes.push(...some)
-    }
+}
+
+/** The codes of all links of a list, in pieces of a page at most. */
+async function* codesOf({ deps, user }: PageContext, filter: Filter): AsyncGenerator<string[]> {
+  for await (const links of exportLinks(deps, user.account.id, filter)) {
+    yield* chunksOf(links.map(({ code }) => code))
   }
-  if (!change) return `/app/analytics?links=${codes.join(',')}`
-  return listPathWith(query, doneWith(DONE_WORDS[action] ?? '', codes))
 }
 
 const chunksOf = (codes: readonly string[]): string[][] =>
