@@ -24,7 +24,7 @@ const ALLOWANCES = {
   session: { burst: 5, everyMs: MINUTE },
   /** Codes of two-factor sign-in, by browsers that have never signed in to the account. */
   code: { burst: 5, everyMs: 5 * MINUTE },
-  /** The same, by one browser that has signed in to the account before. */
+  /** Codes of two-factor sign-in, by one browser that has signed in to the account before. */
   codeDevice: { burst: 5, everyMs: MINUTE },
   /** New accounts from one address, where registration is open. */
   registration: { burst: 5, everyMs: 10 * MINUTE },

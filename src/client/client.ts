@@ -163,7 +163,7 @@ export class Hopcode {
     return this.importLines(lines, options)
   }
 
-  /** The same with the lines of an export. */
+  /** Creates links from the lines of an export, which are JSON: see `importLinks`. */
   importLines(
     lines: readonly string[],
     { dryRun = false, ...options }: ImportOptions = {},
@@ -219,7 +219,7 @@ export class Hopcode {
     return this.#json('GET', path, { ...options, query: { by, from, to, limit } })
   }
 
-  /** The same for all the account's links. */
+  /** Where the visitors of all the account's links come from, and what they use. */
   visits({ by, from, to, limit, ...options }: VisitsOptions = {}): Promise<Visits> {
     return this.#json('GET', '/api/visits', { ...options, query: { by, from, to, limit } })
   }

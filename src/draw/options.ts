@@ -170,7 +170,7 @@ type Query = Readonly<Record<string, string | undefined>>
 /** Absent parameters have the spec's defaults. Throws `invalid_value` for the first bad one. */
 export const parseQrOptions = (query: Query): QrOptions => parseWith(QrQuery, query)
 
-/** The same for files that are printed. */
+/** As `parseQrOptions`, for files that are printed: PDF, and larger PNG. */
 export const parsePrintOptions = (query: Query): QrOptions => parseWith(PrintQuery, query)
 
 /** Options of a preset, which may be older than a rule: its form shows what is wrong. */

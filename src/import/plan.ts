@@ -55,7 +55,7 @@ export interface ReadRow<Sent> {
   sent?: Sent
 }
 
-/** What the first pass finds. */
+/** The result of the first pass. */
 export interface Found {
   format: FormatName
   rows: number
@@ -81,11 +81,17 @@ const REPORT_MS = 200
 interface Scan extends Found {
   sources: readonly OpenSource[]
   domains: RowDomains
-  /** Paths of the rows that are imported. */
+  /** Of the rows that are imported: where both `Menu` and `menu` occur, neither is a code. */
   paths: PathKeys
-  /** Those of the rows of domains of the service, and of rows without a domain. */
+  /**
+   * Of the rows whose domain is one of the service, or absent. These are `paths` if no other row is
+   * imported: `menu` and `go.example/menu`, not `bit.ly/menu`.
+   */
   ownPaths: PathKeys
-  /** Paths and URLs. Empty unless it is a dry run. */
+  /**
+   * In a dry run, the paths and the URL of each row: a later row with one of them finds the link that
+   * the earlier one would have created. Else empty.
+   */
   names: PathKeys
 }
 

@@ -6,17 +6,20 @@ export interface SourceFile {
   path?: string
   /** Databases are opened only if they are the operator's own: SQLite runs what is in them. */
   isTrusted?: boolean
-  /** The pages of an API's list that all files of the import contain. */
+  /** One for all files of an import, whose pages together must be complete. */
   pages?: Pages
 }
 
-/** Pages of an API's list, each of which names how many there are. All must be imported. */
+/**
+ * Pages of an API's list: a saved answer has the number of its page and of all pages. With 1 and 3
+ * of 3, the import is refused, because rows are missing.
+ */
 export class Pages {
   isComplete = true
   readonly #found = new Set<number>()
   #wanted = 0
 
-  /** Notes a page by its number and the number of all. False if the value has none. */
+  /** Notes the page of an answer. False if the value is none: it has no such numbers. */
   note({ pagesCount, currentPage }: Readonly<Record<string, unknown>>): boolean {
     if (typeof pagesCount !== 'number' || typeof currentPage !== 'number') return false
     this.#found.add(currentPage)

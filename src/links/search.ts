@@ -50,7 +50,7 @@ export const PROPERTY_TEXT = `CASE WHEN ${HAS_TEXT} THEN concat_ws(' ', title,
   (SELECT group_concat(value ->> 'url', ' ') FROM json_each(destinations)),
   (SELECT group_concat('/' || path, ' ') ${ALIASES_OF_LINK})) END`
 
-/** The same for texts with spaces: each run of them is one space. */
+/** As `fold`, and each run of spaces is one: properties are texts of several words. */
 const foldSpaced = (text: string): string => fold(text).replace(/\s+/gu, ' ')
 
 interface IndexedTexts {

@@ -36,7 +36,7 @@ const USUAL: Preset = '30d'
 /** What a page's query chooses. */
 export interface ChosenRange {
   choice: RangeChoice
-  /** The same as a query string, without `?`. */
+  /** The choice as a query string, without `?`. */
   query: string
   /** The dates as typed, and why they are refused. */
   typed?: { from: string; to: string; problem: string }
