@@ -62,17 +62,18 @@ export interface NewLinkFields extends LinkChange {
 
 /**
  * Gives a URL a code, or finds the one that the account has for it, which keeps its properties.
- * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked` or `own_host`, then
- * `quota_exceeded`.
+ * `reuse`: false for a further link to such a URL. Throws `invalid_value`, `code_in_use`,
+ * `path_taken`, then `url_blocked` or `own_host`, then `quota_exceeded`.
  */
 export async function shorten(
   deps: CreateDeps,
   owner: Account,
   url: ParsedUrl,
   fields: NewLinkFields = {},
+  { reuse = true } = {},
 ): Promise<CreatedView | ReusedView> {
-  if (Object.values(fields).some((value) => value !== undefined)) {
-    const { link, passcode } = await createLink(deps, owner, { url, fields })
+  if (!reuse || Object.values(fields).some((value) => value !== undefined)) {
+    const { link, passcode } = await createLink(deps, owner, { url, fields, reuse })
     return createdView(deps.addresses, link, passcode)
   }
   const refusal = deps.blocklist.refusalOf(url)
@@ -107,13 +108,14 @@ interface LinkToCreate {
   /** Absent: the code is reserved. */
   url?: ParsedUrl
   fields: NewLinkFields
+  reuse?: boolean
 }
 
 /** Creates one link with its properties and aliases, all or nothing. */
 async function createLink(
   deps: CreateDeps,
   owner: Account,
-  { url, fields }: LinkToCreate,
+  { url, fields, reuse = true }: LinkToCreate,
 ): Promise<{ link: CreatedLink; passcode: string }> {
   const { code, aliases = {}, expired_url: expired, ...patch } = fields
   const { aliasRules, blocklist, clock, hasher, links, plans, random, reads } = deps
@@ -146,6 +148,7 @@ async function createLink(
       passcodeHash: hasher.hash('passcode', passcode),
     },
     isGenerated: !code,
+    reuse,
     patch: { ...hashed, expired_url: expired?.text },
     aliases,
     quota: plans[owner.plan],

@@ -53,6 +53,8 @@ export interface CreateLink extends Omit<CreateLinks, 'items'> {
   item: NewLink
   /** Another code may replace that of the item. */
   isGenerated: boolean
+  /** False: a further link to a URL that the account has. */
+  reuse?: boolean | undefined
   patch: PropertiesPatch
   aliases: AliasPatch
 }
@@ -150,7 +152,8 @@ function singleCreation(db: Database) {
     createLink(command: CreateLink): CreatedOne | CreateRefusal {
       const { accountId, createdAt, isGenerated, quota } = command
       if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
-      const existing = command.item.url !== null && reuse(accountId, command.item.urlKey)
+      const mayReuse = command.item.url !== null && command.reuse !== false
+      const existing = mayReuse && reuse(accountId, command.item.urlKey)
       if (existing) return { link: existing }
       if (!isGenerated && isInUse(command.item.code)) return 'code_in_use'
 

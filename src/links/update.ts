@@ -71,17 +71,6 @@ export async function updateOwnedLink(
   return link
 }
 
-/** Deletes the account's own link at once, without its passcode. Throws `code_not_found`. */
-export async function deleteOwnedLink(
-  deps: UpdateDeps,
-  owner: Account,
-  code: string,
-): Promise<void> {
-  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
-  const author = authorOf(owner, deps.clock())
-  if (!(await deps.links.delete({ id, author }))) throw notFound(code)
-}
-
 /**
  * Undefined if the link was deleted. Throws `url_blocked` for a URL that the link does not have
  * yet, then `quota_exceeded`.
