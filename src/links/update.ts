@@ -5,6 +5,7 @@ import { type ResolveDeps, resolveLink } from '../addresses/resolve.ts'
 import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
 import { toCode } from '../lib/code.ts'
+import { check } from './check.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type ParsedUrl, type SecretLink } from './link.ts'
 import type { LinkReads } from './read.ts'
@@ -76,13 +77,13 @@ export async function updateOwnedLink(
  * yet, then `quota_exceeded`.
  */
 async function setUrl(
-  { blocklist, links, plans, clock }: UpdateDeps,
+  deps: UpdateDeps,
   owner: Account,
   { id, url: before }: Link,
   url: ParsedUrl,
 ): Promise<Link | undefined> {
-  const refusal = url.text === before ? undefined : blocklist.refusalOf(url)
-  if (refusal) throw refusal
+  await check(deps, owner, { url }, { url: before })
+  const { clock, links, plans } = deps
   return links.changeUrl({
     id,
     url: url.text,
