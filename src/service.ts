@@ -15,9 +15,9 @@ import { ASSET_PATHS, LOGO_PATH } from './dashboard/assets.ts'
 import { openDashboard } from './dashboard/deps.ts'
 import { type Data, subjects } from './data.ts'
 import { openForService, type ServiceFolder } from './data-folder.ts'
-import type { Effects } from './db/effects.ts'
+import type { EventReader } from './db/events.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
-import { effectsOfOthers, openSubjects } from './db/subject.ts'
+import { eventsOfOthers, openSubjects } from './db/subject.ts'
 import { Writer } from './db/writer.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, journalFile } from './hits/hits.ts'
@@ -41,13 +41,14 @@ import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/deletion.ts'
 import { DestinationReads, HitLimits } from './links/destination.ts'
 import { DestinationPolicy } from './links/destination-policy.ts'
+import { cacheReader, indexReader } from './links/events.ts'
 import { KnownCodes } from './links/known-codes.ts'
 import { LinkPages } from './links/lists.ts'
 import { SearchIndexer } from './links/search-index.ts'
-import { LinkEffects, LinkWriter } from './links/writer.ts'
+import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { imageFolder } from './qr/files.ts'
-import { QrImages } from './qr/images.ts'
+import { imageReader, QrImages } from './qr/images.ts'
 import type { ReadabilityChecks } from './qr/readability.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
@@ -153,7 +154,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
     new DelayedDeletion({ db: front.db, links: links.links, clock, log }),
   ]
   const otherChanges = storage.ports?.applied
-  if (otherChanges) applyOtherChanges(otherChanges, effectsOfOthers(subjects, storage.receivers))
+  if (otherChanges) applyOtherChanges(otherChanges, eventsOfOthers(subjects, storage.readers))
   return {
     ...service,
     lock,
@@ -273,16 +274,16 @@ async function openStorage({ config, log, start, folder }: Base, { db }: { db: D
   const isHanging = () => watch.isHanging('writer')
   const cluster = ports && new Cluster({ port: ports.state, log })
   const writer = new Writer(ofWriter, { data: dataWatch, isHanging }, cluster)
-  const receivers: Effects[] = []
+  const readers: EventReader[] = []
   const data = openSubjects(subjects, {
     db,
     callReader: (name, args, options) => reader.call(name, args as never, options),
     callWriter: (name, args, options) => writer.call(name, args, options),
     whenAllApplied: (name, options) => writer.whenAllApplied(name, options),
-    effects: receivers,
+    readers,
   })
   const ofThreads = { threads, reader, qr, watch, dataWatch, cluster, writer, writerWork }
-  return { data, receivers, ports, ...ofThreads }
+  return { data, readers, ports, ...ofThreads }
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
@@ -342,7 +343,7 @@ function openLinks(
   { config, outside, log, folder, start }: Base,
   { front, storage, guards }: LinkParts,
 ) {
-  const { data, receivers, writer, qr } = storage
+  const { data, readers, writer, qr } = storage
   const { db, versions, domains, redirects, blocklist } = front
   const { accounts } = guards
   const { monotonic } = outside
@@ -362,7 +363,11 @@ function openLinks(
   const indexer = new SearchIndexer({ data, writer })
   const hits = new HitCounts(data.hits, folder.journal)
   const hitLimits = new HitLimits(hits)
-  receivers.push(new LinkEffects({ versions, codes, hitLimits, images, indexer }))
+  readers.push(
+    cacheReader({ versions, codes, hitLimits }),
+    imageReader(images),
+    indexReader(indexer),
+  )
   return {
     addresses,
     reads: data.links,

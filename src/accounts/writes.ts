@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { RULES_CHANGED } from '../db/events.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
 import { oneTimeLinkStore } from './one-time-links.ts'
 import { overviewScan } from './overviews.ts'
@@ -71,7 +72,7 @@ const joinWrites = {
         return id === undefined ? { refused: 'email_taken' } : { personId: id, hasNewKey: true }
       }
     },
-    effect: (effects) => effects.rulesChanged(),
+    events: () => RULES_CHANGED,
   }),
 
   /** The address and plan of the invitation take precedence over those that were sent. */
@@ -189,7 +190,7 @@ const stateWrites = {
         return true
       }
     },
-    effect: (effects) => effects.rulesChanged(),
+    events: () => RULES_CHANGED,
   }),
 
   enable: write({
@@ -201,7 +202,7 @@ const stateWrites = {
         accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
       }
     },
-    effect: (effects) => effects.rulesChanged(),
+    events: () => RULES_CHANGED,
   }),
 
   /**

@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { type Event, type LinkEvent, RULES_CHANGED } from '../db/events.ts'
 import { scan, subject, write } from '../db/subject.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
 import { domainCell } from './address.ts'
 import { domainUses, MAY_USE } from './use.ts'
@@ -93,11 +95,16 @@ export class DomainReads {
   }
 }
 
+interface OfMovedLink {
+  linkId: number
+  accountId: AccountId
+  code: Code
+}
+
 export interface MovedLinks {
-  /** The links whose address has changed. */
-  codes: Code[]
-  /** Their aliases that have moved. */
-  paths: string[]
+  links: OfMovedLink[]
+  /** Aliases that have moved. */
+  aliases: (OfMovedLink & { path: string })[]
 }
 
 /** Once a write has resolved, redirects on every thread and host follow it. */
@@ -130,7 +137,7 @@ export const domains = subject({
           return done.changes > 0 ? 'added' : 'exists'
         }
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: () => RULES_CHANGED,
     }),
 
     /** False if there is no such domain. */
@@ -146,7 +153,7 @@ export const domains = subject({
           return update.run(accountId, access, codes, rootUrl, notFoundUrl, id).changes > 0
         }
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: () => RULES_CHANGED,
     }),
 
     /** What uses the domain, if something does: then it stays. */
@@ -165,7 +172,7 @@ export const domains = subject({
           return remove.run(id).changes > 0 ? 'removed' : undefined
         }
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: () => RULES_CHANGED,
     }),
 
     /**
@@ -175,10 +182,17 @@ export const domains = subject({
     moveSome: write({
       since: 1,
       prepare: moverOfLinks,
-      effect(effects, { codes, paths }) {
-        effects.linksChanged(codes)
-        effects.addressesChanged(codes)
-        effects.aliasesChanged({ changed: paths, isAnyCase: paths.length > 0 })
+      events({ links, aliases }) {
+        const events: Event[] = [
+          ...links.map((link) => movedEvent(link, { addresses: [], changed: ['domain'] })),
+          ...aliases.map(({ path, ...link }) =>
+            movedEvent(link, {
+              addresses: [{ domainId: PRIMARY_ID, path }],
+              changed: ['aliases', 'domain_aliases'],
+            }),
+          ),
+        ]
+        return aliases.length > 0 ? [...events, ...RULES_CHANGED] : events
       },
     }),
 
@@ -201,23 +215,29 @@ export const domains = subject({
   },
 })
 
+const movedEvent = (
+  link: OfMovedLink,
+  about: Pick<LinkEvent, 'addresses' | 'changed'>,
+): LinkEvent => ({ what: 'link', kind: 'changed', ...link, ...about })
+
 function moverOfLinks(db: Database) {
   const clear = db.prepare<null, [number]>(
     'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
   )
-  const links = db.prepare<{ code: Code }, [number, number]>(
+  const links = db.prepare<OfMovedLink, [number, number]>(
     `UPDATE links SET domain_id = NULL
-     WHERE id IN (SELECT id FROM links WHERE domain_id = ? ORDER BY id LIMIT ?) RETURNING code`,
+     WHERE id IN (SELECT id FROM links WHERE domain_id = ? ORDER BY id LIMIT ?)
+     RETURNING id AS linkId, account_id AS accountId, code`,
   )
-  const aliases = db.prepare<{ path: string }, [number, number]>(
+  const aliases = db.prepare<MovedLinks['aliases'][number], [number, number]>(
     `UPDATE OR IGNORE aliases SET domain_id = 0 WHERE domain_id = ?1 AND path IN (
-       SELECT path FROM aliases WHERE domain_id = ?1 ORDER BY path LIMIT ?2) RETURNING path`,
+       SELECT path FROM aliases WHERE domain_id = ?1 ORDER BY path LIMIT ?2)
+     RETURNING path, link_id AS linkId,
+       (SELECT account_id FROM links WHERE id = link_id) AS accountId,
+       (SELECT code FROM links WHERE id = link_id) AS code`,
   )
   return ({ id, most }: { id: number; most: number }): MovedLinks => {
     clear.run(id)
-    return {
-      codes: links.all(id, most).map(({ code }) => code),
-      paths: aliases.all(id, most).map(({ path }) => path),
-    }
+    return { links: links.all(id, most), aliases: aliases.all(id, most) }
   }
 }

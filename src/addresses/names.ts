@@ -214,8 +214,10 @@ export interface AliasPatch {
 }
 
 export interface AliasChange {
-  /** The paths that were added or removed. */
-  changed: string[]
+  /** Those that were added or removed. */
+  changed: Address[]
+  /** Whether another one was chosen as the address that people see. */
+  isDisplaySet: boolean
   /** An alias in any case was removed: caches hold it in other cases too. */
   isAnyCase: boolean
 }
@@ -260,7 +262,8 @@ export function aliasPatcher(db: Database) {
       for (const address of gone) rows.remove(address)
       for (const address of added) rows.add(linkId, address)
       if (display !== undefined) rows.display(linkId, display)
-      return { changed: [...gone, ...added].map(({ path }) => path), isAnyCase }
+      const changed = [...gone, ...added].map(({ domainId, path }) => ({ domainId, path }))
+      return { changed, isAnyCase, isDisplaySet: display !== undefined }
     },
   }
 }

@@ -65,8 +65,8 @@ export async function removeDomain(
     if (conflicts !== '') throw refused(`${primary} has aliases of ${host} already: ${conflicts}`)
     // A part that is not full is the last one, so that new links cannot keep this from ending.
     for (let isMore = true; isMore; ) {
-      const { codes, paths } = await data.domains.moveSome({ id, most: MOVED_AT_ONCE })
-      isMore = Math.max(codes.length, paths.length) === MOVED_AT_ONCE
+      const { links, aliases } = await data.domains.moveSome({ id, most: MOVED_AT_ONCE })
+      isMore = Math.max(links.length, aliases.length) === MOVED_AT_ONCE
     }
   }
   const result = await data.domains.remove({ id })

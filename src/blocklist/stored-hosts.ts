@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { RULES_CHANGED } from '../db/events.ts'
 import { SettingStore } from '../db/settings.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
@@ -71,7 +72,7 @@ export const blockedHosts = subject({
           return 'blocked'
         }
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: () => RULES_CHANGED,
     }),
 
     /** False if the host is not blocked here. */
@@ -86,7 +87,7 @@ export const blockedHosts = subject({
           return isRemoved
         }
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: () => RULES_CHANGED,
     }),
   },
 })

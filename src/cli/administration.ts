@@ -149,7 +149,7 @@ async function openFolder<Commands extends Functions<Administration>>(
       Promise.resolve(functionOf(scanFunctions(subjects, db), name)(args)),
     callWriter: (name, args) => writer.call(name, args),
     // This process has no caches.
-    effects: [],
+    readers: [],
   })
   // One command runs: it reads them once.
   const domains = new DomainMap(db, { all: 0 }, config)

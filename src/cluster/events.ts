@@ -25,7 +25,7 @@ export interface StateEvent {
   log: LogSize | undefined
 }
 
-/** The control thread's answer to an AppliedEvent: its effects are applied. */
+/** The control thread's answer to an AppliedEvent: its readers of events know it. */
 export interface SeenMessage {
   seen: number
 }

@@ -69,7 +69,7 @@ export class SharedOrder implements Order {
   /** Set by a notification during `#followAll`, which then reads the log once more. */
   #mustFollow = false
   #confirming: Promise<void> | undefined
-  /** Other hosts know that this one has applied the entries up to here, with their effects. */
+  /** Other hosts know that this one, with its caches, has the entries up to here. */
   #confirmed: number
   /** The last entry that was posted to the control thread. */
   #posted: number
@@ -111,9 +111,9 @@ export class SharedOrder implements Order {
     })
   }
 
-  /** The control thread has applied the effects of the entries up to `seq`. */
+  /** Readers on the control thread know the entries up to `seq`. */
   confirm(seq: number): void {
-    // Entries after the last posted one have no effects on the control thread.
+    // Entries after the last posted one concern no reader on the control thread.
     this.#confirmed = seq < this.#posted ? seq : this.seq
     this.#confirming ??= this.#sendConfirmed().finally(() => {
       this.#confirming = undefined

@@ -1,9 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import type { Code } from '../lib/code.ts'
-import type { Effects } from './effects.ts'
+import type { Call } from '../lib/thread.ts'
+import { type EventReader, type LinkEvent, RULES_CHANGED } from './events.ts'
 import {
-  effectsOfOthers,
+  eventsOfOthers,
   localWrite,
   openSubjects,
   packedWrite,
@@ -15,6 +16,18 @@ import {
   writeFunctions,
   writesOf,
 } from './subject.ts'
+import { commitTogether } from './writer.ts'
+
+const eventOf = (code: string, message: string | undefined): LinkEvent => ({
+  what: 'link',
+  kind: 'changed',
+  accountId: 1,
+  linkId: 1,
+  code: code as Code,
+  addresses: [],
+  changed: [],
+  author: message === undefined ? undefined : { now: message.length },
+})
 
 const lines = subject({
   reads(db) {
@@ -30,26 +43,26 @@ const lines = subject({
   writes: {
     add: packedWrite({
       since: 2,
-      pack: (codes: readonly Code[]) => codes.join(),
+      pack: (texts: readonly string[]) => texts.join(),
       prepare: (db) => (packed: string) => {
         for (const text of packed.split(',')) db.run('INSERT INTO lines (text) VALUES (?)', [text])
         return packed
       },
-      unpack: (packed: string) => packed.split(',') as Code[],
-      effect: (effects, codes) => effects.linksChanged(codes),
+      unpack: (packed: string) => packed.split(','),
+      events: (texts, message) => texts.map((code) => eventOf(code, message)),
     }),
     clear: write({
       since: 1,
       prepare: (db) => () => void db.run('DELETE FROM lines'),
-      effect: (effects) => effects.rulesChanged(),
+      events: () => RULES_CHANGED,
     }),
     probe: localWrite({ prepare: () => () => true }),
   },
 })
 const subjects = { lines }
-const CODES = ['SPRING', 'SUMMER'] as Code[]
+const CODES = ['SPRING', 'SUMMER']
 
-/** The data over one connection; `done` collects calls, effects and results in their order. */
+/** The data over one connection; `done` collects calls, events and results in their order. */
 function setUp(options: Partial<Parameters<typeof openSubjects>[1]> = {}) {
   const db = new Database(':memory:')
   db.run('CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT)')
@@ -61,18 +74,16 @@ function setUp(options: Partial<Parameters<typeof openSubjects>[1]> = {}) {
     if (state.isFull) throw new Error('database or disk is full')
     return functions[name]?.(args as never)
   }
-  const receiver = {
-    linksChanged: (codes: readonly Code[]) => void done.push(`changed ${codes}`),
-    rulesChanged: () => void done.push('rules changed'),
-  } as Effects
+  const reader: EventReader = (events) =>
+    void done.push(events.map((event) => (event.what === 'link' ? event.code : event.what)).join())
   const data = openSubjects(subjects, {
     db,
     callReader: call,
     callWriter: call,
-    effects: [receiver],
+    readers: [reader],
     ...options,
   })
-  return { db, data, done, state, receiver }
+  return { db, data, done, state, reader }
 }
 
 test('an operation runs where it is declared, under its name', async () => {
@@ -80,19 +91,19 @@ test('an operation runs where it is declared, under its name', async () => {
   expect(await data.lines.add(CODES)).toEqual(CODES)
   expect(data.lines.find(2)).toBe('SUMMER')
   expect(await data.lines.count()).toBe(2)
-  expect(done).toEqual(['lines.add', 'changed SPRING,SUMMER', 'lines.count'])
+  expect(done).toEqual(['lines.add', 'SPRING,SUMMER', 'lines.count'])
 })
 
-test('effects are applied before the caller continues, and never for a write that failed', async () => {
+test('readers know a write before the caller continues, and never one that failed', async () => {
   const { data, done, state } = setUp()
   await data.lines.clear().then(() => done.push('answered'))
-  expect(done.splice(0)).toEqual(['lines.clear', 'rules changed', 'answered'])
+  expect(done.splice(0)).toEqual(['lines.clear', 'rules_changed', 'answered'])
   state.isFull = true
   await expect(data.lines.add(CODES)).rejects.toThrow('disk is full')
   expect(done).toEqual(['lines.add'])
 })
 
-test('effects are applied on this host before the other hosts are waited for', async () => {
+test('readers know a write on this host before the other hosts are waited for', async () => {
   const [waits, applied] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { data, done } = setUp({
     whenAllApplied(name) {
@@ -103,18 +114,18 @@ test('effects are applied on this host before the other hosts are waited for', a
   })
   const answered = data.lines.clear().then(() => done.push('answered'))
   await Promise.race([waits.promise, answered])
-  expect(done).toEqual(['lines.clear', 'rules changed', 'waits for others after lines.clear'])
+  expect(done).toEqual(['lines.clear', 'rules_changed', 'waits for others after lines.clear'])
   applied.resolve()
   await answered
   expect(done.at(-1)).toBe('answered')
 })
 
-test('a write of another host has the same effects, and an unknown call has none', () => {
-  const { done, receiver } = setUp()
-  const apply = effectsOfOthers(subjects, [receiver])
-  apply('lines.add', 'SPRING,SUMMER')
-  apply('hashRows', { digest: '' })
-  expect(done).toEqual(['changed SPRING,SUMMER'])
+test('a write of another host has the same events, and an unknown call has none', () => {
+  const { done, reader } = setUp()
+  const tell = eventsOfOthers(subjects, [reader])
+  tell('lines.add', 'SPRING,SUMMER')
+  tell('hashRows', { digest: '' })
+  expect(done).toEqual(['SPRING,SUMMER'])
 })
 
 test('the log of a cluster knows since when each write exists, and which ones stay out of it', () => {
@@ -131,4 +142,78 @@ test('what operations share is prepared once on each connection', () => {
   const shared = perConnection((db) => prepared.push(db))
   const [one, other] = [new Database(':memory:'), new Database(':memory:')]
   expect([shared(one), shared(one), shared(other)]).toEqual([1, 1, 2])
+})
+
+/** What a subject writes when others change something: a line for each event. */
+const followers = subject({
+  onEvents(db) {
+    const add = db.prepare<null, [string]>('INSERT INTO followed (text) VALUES (?)')
+    return (events) => {
+      for (const event of events) {
+        if (event.what !== 'link') continue
+        if (event.code === 'REFUSE') throw new Error('the follower refuses')
+        add.run(`${event.kind} ${event.code} at ${event.author?.now}`)
+      }
+    }
+  },
+})
+
+function openFollowed(db = new Database(':memory:')) {
+  db.run('CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT)')
+  db.run('CREATE TABLE followed (text TEXT)')
+  const functions = writeFunctions({ lines, followers }, db, { id: '' })
+  const texts = (table: string) =>
+    db
+      .query<{ text: string }, []>(`SELECT text FROM ${table}`)
+      .all()
+      .map(({ text }) => text)
+  return { db, texts, run: (calls: readonly Call[]) => commitTogether(db, functions, calls) }
+}
+const add = (args: string): Call => ({ name: 'lines.add', args })
+
+test('a subject that follows events writes its rows in the transaction of the change', () => {
+  const { texts, run } = openFollowed()
+  expect(run([add('SPRING,SUMMER'), { name: 'lines.clear', args: undefined }])).toEqual([
+    { value: 'SPRING,SUMMER' },
+    { value: undefined },
+  ])
+  expect(texts('followed')).toEqual(['changed SPRING at 13', 'changed SUMMER at 13'])
+  expect(texts('lines')).toEqual([])
+})
+
+test('a follower that throws undoes the change alone, and what it has written itself', () => {
+  const { texts, run } = openFollowed()
+  const outcomes = run([add('SPRING'), add('AUTUMN,REFUSE'), add('SUMMER')])
+  expect(outcomes.map((outcome) => 'error' in outcome)).toEqual([false, true, false])
+  expect(texts('lines')).toEqual(['SPRING', 'SUMMER'])
+  expect(texts('followed')).toEqual(['changed SPRING at 6', 'changed SUMMER at 6'])
+})
+
+test('a change that the disk refuses leaves no row of a follower', () => {
+  const { db, texts, run } = openFollowed()
+  db.run("CREATE TRIGGER full AFTER INSERT ON followed BEGIN SELECT raise(ROLLBACK, 'full'); END")
+  expect(run([add('SPRING')]).map((outcome) => 'error' in outcome)).toEqual([true])
+  expect([texts('lines'), texts('followed')]).toEqual([[], []])
+})
+
+test('without a follower, the writer thread makes no events', () => {
+  let made = 0
+  const counted = subject({
+    writes: {
+      touch: write({
+        since: 1,
+        prepare: () => () => true,
+        events() {
+          made++
+          return RULES_CHANGED
+        },
+      }),
+    },
+  })
+  const db = new Database(':memory:')
+  const functions = writeFunctions({ counted }, db, { id: '' })
+  expect(commitTogether(db, functions, [{ name: 'counted.touch', args: null }])).toEqual([
+    { value: true },
+  ])
+  expect(made).toBe(0)
 })

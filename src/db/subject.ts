@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile } from '../hot/journal-file.ts'
 import type { CallOptions, NamedFunctions } from '../lib/thread.ts'
-import type { Effects } from './effects.ts'
+import type { Event, EventReader } from './events.ts'
 
 /**
- * A subject is everything that the program does with some tables, as one value: reads, scans and
- * writes. This file derives from it what each thread needs, so that an operation is declared once
+ * A subject is everything that the program does with some tables, as one value: reads, scans,
+ * writes, and what it writes when others change something. This file derives from it what each thread needs, so that an operation is declared once
  * and called as `data.<subject>.<operation>(…)`.
  */
 export interface Subject<Reads, Scans, Writes> {
@@ -15,6 +15,12 @@ export interface Subject<Reads, Scans, Writes> {
   scans: Scans
   /** Changes, on the writer thread, inside the transaction of its batch. */
   writes: Writes
+  /**
+   * Prepares a reader of the events of all writes, inside the transaction of each: what it writes
+   * is stored together with the change, and if it throws, the write fails. It depends on the
+   * database and the events only.
+   */
+  onEvents?: ((db: Database) => EventReader) | undefined
 }
 
 /** Prepares a function on a connection, once for each. */
@@ -31,8 +37,12 @@ export interface Write<Command, Result> {
   readonly since: number | undefined
   /** The result depends on the database and the arguments only: a write may run again. */
   prepare(db: Database, host: WriterHost): (message: never) => unknown
-  /** Reports to `effects` what a committed result means. */
-  effect?(effects: Effects, result: Result): void
+  /**
+   * What has happened. Depends on its arguments only, because it runs on two threads: see
+   * `onEvents` and `EventReader`. `message`: the command as `pack` returned it; absent after the
+   * commit of another host's write.
+   */
+  events?(result: Result, message: unknown): readonly Event[]
   /** Another form of a large command and result in messages between threads. */
   pack?(command: Command): unknown
   unpack?(packed: unknown): Result
@@ -50,14 +60,14 @@ export interface WriterHost {
 
 interface PlainWrite<Command, Result> {
   prepare(db: Database, host: WriterHost): (command: Command) => Result
-  effect?(effects: Effects, result: Result): void
+  events?(result: Result, command: Command | undefined): readonly Event[]
 }
 
 interface PackedWrite<Command, Result, Message, Packed> {
   pack(command: Command): Message
   prepare(db: Database, host: WriterHost): (message: Message) => Packed
   unpack(packed: Packed): Result
-  effect?(effects: Effects, result: Result): void
+  events?(result: Result, message: Message | undefined): readonly Event[]
 }
 
 export const subject = <
@@ -68,10 +78,12 @@ export const subject = <
   reads = () => ({}) as Reads,
   scans = {} as Scans,
   writes = {} as Writes,
+  onEvents,
 }: Partial<Subject<Reads, Scans, Writes>>): Subject<Reads, Scans, Writes> => ({
   reads,
   scans,
   writes,
+  onEvents,
 })
 
 /** Declares a read of many rows. */
@@ -146,18 +158,18 @@ interface SubjectOptions {
    * resolved. Undefined, or absent: there is nothing to wait for.
    */
   whenAllApplied?(name: string, options?: CallOptions): Promise<void> | undefined
-  /** Each receives the effects of every committed write. */
-  effects: readonly Effects[]
+  /** Follow every committed write. */
+  readers: readonly EventReader[]
 }
 
 /**
- * The operations of all subjects. A write resolves once its change is on disk and its effects are
- * applied, in a cluster on all live hosts: a later request never sees what was before it. It
+ * The operations of all subjects. A write resolves once its change is on disk and all readers know
+ * it, in a cluster on all live hosts: a later request never sees what was before it. It
  * rejects, with nothing changed, if the disk refuses.
  */
 export function openSubjects<All extends Subjects>(
   subjects: All,
-  { db, callReader, callWriter, whenAllApplied, effects }: SubjectOptions,
+  { db, callReader, callWriter, whenAllApplied, readers }: SubjectOptions,
 ): DataOf<All> {
   const data = mapValues(subjects, ({ reads, scans, writes }, subjectName) => {
     const callScan = (name: string) => (args: unknown, options?: CallOptions) =>
@@ -167,8 +179,8 @@ export function openSubjects<All extends Subjects>(
       return async (command: unknown, options?: CallOptions) => {
         const message = declared.pack ? declared.pack(command as never) : command
         const packed = await callWriter(call, message, options)
-        // Nothing may be awaited between the commit and its effects.
-        const result = settle(declared, packed, effects)
+        // Nothing may be awaited between the commit and its readers.
+        const result = settle(declared, { packed, message }, readers)
         const others = whenAllApplied?.(call, options)
         if (others) await others
         return result
@@ -183,14 +195,15 @@ export function openSubjects<All extends Subjects>(
   return data as DataOf<All>
 }
 
-/** Applies the effects of a committed write. Returns its result as the caller receives it. */
+/** Tells the readers of a committed write. Returns its result as the caller receives it. */
 function settle(
   declared: WriteTable[string],
-  packed: unknown,
-  receivers: readonly Effects[],
+  { packed, message }: { packed: unknown; message?: unknown },
+  readers: readonly EventReader[],
 ): unknown {
   const result = declared.unpack ? declared.unpack(packed) : packed
-  for (const effects of receivers) declared.effect?.(effects, result)
+  const events = declared.events?.(result, message) ?? []
+  if (events.length > 0) for (const read of readers) read(events)
   return result
 }
 
@@ -201,24 +214,35 @@ const callName = (subjectName: string, operation: string): string => `${subjectN
 export const scanFunctions = (subjects: Subjects, db: Database): NamedFunctions =>
   byCallName(subjects, ({ scans }) => mapValues(scans, (prepare) => prepare(db)))
 
-/** All writes on a connection of the writer thread, by the names of their calls. */
-export const writeFunctions = (
-  subjects: Subjects,
-  db: Database,
-  host: WriterHost,
-): NamedFunctions =>
-  byCallName(subjects, ({ writes }) => mapValues(writes, (declared) => declared.prepare(db, host)))
+/**
+ * All writes on a connection of the writer thread, by the names of their calls. Without `onEvents`
+ * of a subject, no event is made there: batches are as fast as without events.
+ */
+export function writeFunctions(subjects: Subjects, db: Database, host: WriterHost): NamedFunctions {
+  const readers = Object.values(subjects).flatMap(({ onEvents }) => onEvents?.(db) ?? [])
+  return byCallName(subjects, ({ writes }) =>
+    mapValues(writes, (declared) => {
+      const run = declared.prepare(db, host)
+      if (!declared.events || readers.length === 0) return run
+      return (message: never) => {
+        const packed = run(message)
+        settle(declared, { packed, message }, readers)
+        return packed
+      }
+    }),
+  )
+}
 
 /** All declared writes, by the names of their calls. */
 export const writesOf = (subjects: Subjects): Readonly<WriteTable> =>
   byCallName(subjects, ({ writes }) => writes)
 
-/** Applies the effects of writes that other hosts have made, by the names of their calls. */
-export function effectsOfOthers(subjects: Subjects, receivers: readonly Effects[]) {
+/** Tells the readers of writes that other hosts have made, by the names of their calls. */
+export function eventsOfOthers(subjects: Subjects, readers: readonly EventReader[]) {
   const writes = writesOf(subjects)
   return (name: string, packed: unknown): void => {
     const declared = writes[name]
-    if (declared) settle(declared, packed, receivers)
+    if (declared) settle(declared, { packed }, readers)
   }
 }
 

@@ -1,3 +1,4 @@
+import { HITS_ADDED } from '../db/events.ts'
 import { localWrite, subject, write } from '../db/subject.ts'
 import { clusterHitAdder } from './cluster-store.ts'
 import { recentHits } from './recent.ts'
@@ -18,7 +19,7 @@ export const hits = subject({
     add: write({
       since: 1,
       prepare: clusterHitAdder,
-      effect: (effects) => effects.hitsAdded(),
+      events: () => HITS_ADDED,
     }),
 
     /** Hits per minute of the last half hour, from memory. */

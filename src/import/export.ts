@@ -4,7 +4,7 @@ import type { AliasReads, StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
-import { csvLine } from '../lib/csv.ts'
+import { importersCsv } from '../links/csv.ts'
 import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
@@ -38,14 +38,12 @@ export async function exportPage(
   const { links: all, next } = await exportPiece(deps, { accountId, above })
   const links = all.filter(({ properties }) => properties.delete_at === null)
   const aliases = isCsv ? new Map() : deps.aliases.ofLinks(links.map(({ id }) => id))
-  const lines = links.map((link) =>
-    isCsv
-      ? csvRow(deps.addresses, link)
-      : jsonLine(deps.addresses, link, aliases.get(link.id) ?? []),
-  )
+  const lines = isCsv
+    ? importersCsv.lines(deps.addresses, links)
+    : links.map((link) => jsonLine(deps.addresses, link, aliases.get(link.id) ?? [])).join('')
   const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
-  const head = isCsv ? csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
-  return { text: (above === 0 ? head : '') + lines.join(''), next }
+  const head = isCsv ? importersCsv.head : `${JSON.stringify(header)}\n`
+  return { text: (above === 0 ? head : '') + lines, next }
 }
 
 /** The whole file, in chunks that are read on demand. */
@@ -62,16 +60,6 @@ export async function* exportFile(
     yield page.text
     above = page.next
   }
-}
-
-/** With spaces: the importers of other services read these headings. */
-const CSV_HEAD = ['Short URL', 'Short code', 'Long URL', 'Title', 'Tags', 'Created at', 'Hits']
-
-const csvRow = (addresses: PublicUrls, link: DetailedLink): string => {
-  const { code, url, createdAt, hitCount } = link
-  const { title, tags } = link.properties
-  const address = addresses.display(link)
-  return csvLine([address, code, url, title, tags.join(', '), isoTime(createdAt), hitCount])
 }
 
 /** One line of Hopcode's own format. Only what is set. */

@@ -8,8 +8,8 @@ import { AppError, REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
+import { refusalOfUrls } from '../links/check.ts'
 import type { WriteDeps } from '../links/create.ts'
-import { refusalOfDestinations } from '../links/destination-policy.ts'
 import { authorOf, packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
 import {
@@ -248,12 +248,8 @@ function checkRow(
   }
   const row = onDomains(allowed.domains, given)
   const { url, properties } = row
-  for (const one of [url, properties.expired_url]) {
-    const refusal = one && blocklist.refusalOf(one)
-    if (refusal) return refused('blocked', refusal.message)
-  }
+  const blocked = refusalOfUrls(blocklist, { ...properties, url })
   const { starts_at = null, expires_at = null, destinations = [] } = properties
-  const blocked = refusalOfDestinations(blocklist, destinations)
   if (blocked) return refused('blocked', blocked.message)
   if (startsAfterExpiry({ starts_at, expires_at })) return refused('bad_row', BAD_TIMES)
   if (destinations.length > 0 && !allowed.destinations) {

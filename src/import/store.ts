@@ -4,9 +4,17 @@ import { type Address, addressKey, hasAddress } from '../addresses/address.ts'
 import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
+import type { Event } from '../db/events.ts'
 import { scan, subject, write } from '../db/subject.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { type Author, type LinkSecrets, unpackSecrets } from '../links/link.ts'
+import { creationEvent, linkEvent } from '../links/events.ts'
+import {
+  type Author,
+  type Link,
+  type LinkSecrets,
+  type NamedLink,
+  unpackSecrets,
+} from '../links/link.ts'
 import { propertySetter } from '../links/property-store.ts'
 import { bytesOfProperties, type LinkProperties, NO_PROPERTIES } from '../links/property-table.ts'
 import {
@@ -47,21 +55,23 @@ export interface ImportMessage {
 
 /**
  * The result of a row, as other hosts of a cluster see it too: what happened, the code of the link,
- * the paths of the aliases that were created, and the aliases that were taken.
+ * the aliases that were created, those that were taken, and what an event tells of a new link.
  */
 export type StoredResult = [
   what: 'created' | 'exists' | 'kept' | 'path_taken' | QuotaName,
   code: Code | null,
-  created: string[],
+  created: Address[],
   taken: Address[],
+  ...link: Pick<Link, 'id' | 'domainId'>[],
 ]
 
 export interface ImportResult {
   /** JSON of `StoredResult[]`. */
   results: string
+  accountId: AccountId
   stored: Stored
   /** Links that exist and were about to be deleted: their deletion is canceled. */
-  restored: Code[]
+  restored: NamedLink[]
 }
 
 export const imports = subject({
@@ -79,14 +89,18 @@ export const imports = subject({
     add: write({
       since: 1,
       prepare: importer,
-      effect(effects, result) {
-        if (!result) return
-        const rows = JSON.parse(result.results) as StoredResult[]
-        const created = rows.flatMap(([what, code, paths]) =>
-          what === 'created' && code !== null ? { code, paths } : [],
-        )
-        effects.linksImported(created)
-        effects.linksChanged(result.restored)
+      events(result, message) {
+        if (!result) return []
+        const { accountId, restored } = result
+        const author = message?.author
+        const about = { changed: ['delete_at'], author }
+        const events: Event[] = restored.map((link) => linkEvent('restored', link, about))
+        for (const [, code, addresses, , link] of JSON.parse(result.results) as StoredResult[]) {
+          if (!link || code === null) continue
+          const created = { ...link, code, accountId, reused: false }
+          events.push(creationEvent(created, { addresses, author, isImported: true }))
+        }
+        return events
       },
     }),
   },
@@ -96,8 +110,8 @@ function importer(db: Database) {
   const accounts = accountCounts(db)
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
-  const cancelDeletion = db.prepare<null, [Code]>(
-    'UPDATE links SET delete_at = NULL WHERE code = ?',
+  const cancelDeletion = db.prepare<null, [number]>(
+    'UPDATE links SET delete_at = NULL WHERE id = ?',
   )
   return (message: ImportMessage): ImportResult | undefined => {
     const { accountId } = message.author
@@ -107,7 +121,7 @@ function importer(db: Database) {
       insert(row, secrets, { accountId, aliases }),
     )
     accounts.add(accountId, result.stored)
-    for (const code of result.restored) cancelDeletion.run(code)
+    for (const { id } of result.restored) cancelDeletion.run(id)
     return result
   }
 }
@@ -121,12 +135,18 @@ function planner(db: Database) {
     const before = addStored(accounts.stored(author.accountId), planned)
     return decideAll(message, { addresses, before }, (row, { urlKey }) => {
       addresses.add(row, urlKey)
-      return row.code
+      return { code: row.code }
     })
   }
 }
 
-type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly Address[]) => Code | null
+/** A link that was stored, or the code of one that would be. */
+interface StoredLink {
+  code: Code | null
+  link?: Pick<Link, 'id' | 'domainId'>
+}
+
+type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly Address[]) => StoredLink
 
 interface World {
   addresses: Addresses
@@ -141,29 +161,32 @@ function decideAll(
   store: Store,
 ): ImportResult {
   let stored = NOTHING_STORED
-  const restored: Code[] = []
+  const restored: NamedLink[] = []
   const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
     const own = unpackSecrets(secrets, i, row)
     const decided = decide(addresses, { row, urlKey: own.urlKey, accountId })
     if (decided.what !== 'created') {
-      if (decided.code && decided.isEnding) restored.push(decided.code)
-      return [decided.what, decided.code, [], []]
+      const { id, code, isEnding } = decided
+      if (id !== undefined && code && isEnding) restored.push({ id, code, accountId })
+      return [decided.what, code, [], []]
     }
     const urlBytes = bytesOf(row) + bytesOfAliases(decided.free)
     const next = addStored(stored, { links: 1, urlBytes })
     const exceeded = exceededQuota(addStored(before, next), quota)
     if (exceeded) return [exceeded, null, [], []]
     stored = next
-    const paths = decided.free.map(({ path }) => path)
-    return ['created', store(row, own, decided.free), paths, decided.taken]
+    const { code, link } = store(row, own, decided.free)
+    return ['created', code, decided.free, decided.taken, ...(link ? [link] : [])]
   })
-  return { results: JSON.stringify(results), stored, restored }
+  return { results: JSON.stringify(results), accountId, stored, restored }
 }
 
 const bytesOf = ({ url, properties }: StoredRow): number =>
   Buffer.byteLength(url ?? '') + (properties ? bytesOfProperties(properties) : 0)
 
 interface Found {
+  /** Absent: the link is planned. */
+  id?: number | undefined
   accountId: AccountId
   urlKey: Uint8Array | null
   /** Null: the link is planned, and its code will be generated. */
@@ -186,7 +209,7 @@ interface Addresses {
 
 function storedAddresses(db: Database): Addresses {
   const columns =
-    'account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
+    'id, account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
   const byAlias = db.prepare<Found, [string, number]>(
     `SELECT ${columns} FROM links JOIN aliases ON link_id = id
@@ -244,7 +267,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin
 
 type Decision =
   | { what: 'created'; free: Address[]; taken: Address[] }
-  | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null; isEnding?: number | undefined }
+  | ({ what: 'exists' | 'kept' | 'path_taken' } & Pick<Found, 'id' | 'code' | 'isEnding'>)
 
 interface Candidate {
   row: StoredRow
@@ -257,9 +280,9 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
   const aliases = [...row.aliases, ...row.aliasesAnyCase]
   const [first] = aliases
   const compared = (found: Found): Decision => {
-    const { code, isEnding } = found
+    const { id, code, isEnding } = found
     if (found.accountId !== accountId) return { what: 'path_taken', code: null }
-    return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code, isEnding }
+    return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', id, code, isEnding }
   }
   const free = aliases.filter(
     (alias, i) => !addresses.isTaken(alias) && !hasAddress(aliases.slice(0, i), alias),
@@ -296,7 +319,7 @@ function rowInserter(db: Database) {
   const setProperties = propertySetter(db)
   const domains = domainUses(db)
   const addHits = importedHits(db)
-  return (row: StoredRow, secrets: LinkSecrets, { accountId, aliases }: NewRow): Code => {
+  return (row: StoredRow, secrets: LinkSecrets, { accountId, aliases }: NewRow) => {
     const { candidate, url, createdAt, properties = NO_PROPERTIES } = row
     const domainId = domains.existing(properties.domain)
     const { id, code } = insert(
@@ -309,7 +332,7 @@ function rowInserter(db: Database) {
       rows.add(id, alias, hasAddress(row.aliasesAnyCase, alias))
     }
     if (row.hits > 0) addHits(id, accountId, row.hits)
-    return code
+    return { code, link: { id, domainId } }
   }
 }
 

@@ -1,8 +1,6 @@
-import type { PasswordHashing } from '../accounts/passwords.ts'
 import type { Plan, PlanLimits } from '../accounts/plans.ts'
 import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
-import { type AliasRules, patchAliases } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import {
@@ -19,64 +17,49 @@ import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
-import { type DestinationPolicy, refusalOfDestinations } from './destination-policy.ts'
-import {
-  type CreatedLink,
-  type NewLink,
-  type NewUrlFilter,
-  newPasscode,
-  type ParsedUrl,
-} from './link.ts'
+import { type CheckDeps, check, checkUrl, type Draft, type LinkInput } from './check.ts'
+import { type CreatedLink, type NewLink, newPasscode, type ParsedUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
-import { withHash } from './link-passwords.ts'
 import { quotaError } from './quota.ts'
-import type { LinkReads } from './read.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
-import { Url, urlKey } from './url.ts'
+import { urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'
 
 /** Dependencies of creating and changing links. */
-export interface WriteDeps {
+export interface WriteDeps extends CheckDeps {
   links: LinkWriter
   addresses: PublicUrls
-  blocklist: NewUrlFilter
   hasher: SecretHasher
   plans: Readonly<Record<Plan, PlanLimits>>
   clock: Clock
-  destinationPolicy: DestinationPolicy
-  passwords: PasswordHashing
 }
 
 export interface CreateDeps extends WriteDeps {
   /** Spreads batches over time, by the bytes of their URLs. */
   pace: Pace
   random: RandomBytes
-  reads: LinkReads
-  aliasRules: AliasRules
 }
 
 /** What a request may set of a new link beside its URL. */
-export interface NewLinkFields extends LinkChange {
-  code?: Code | null | undefined
-}
+export type NewLinkFields = Omit<LinkInput, 'url'>
 
 /**
  * Gives a URL a code, or finds the one that the account has for it, which keeps its properties.
- * Throws `invalid_value`, `code_in_use`, `path_taken`, then `url_blocked` or `own_host`, then
- * `quota_exceeded`.
+ * `reuse`: false for a further link to such a URL. Throws `invalid_value`, `code_in_use`,
+ * `path_taken`, then `url_blocked` or `own_host`, then `quota_exceeded`.
  */
 export async function shorten(
   deps: CreateDeps,
   owner: Account,
   url: ParsedUrl,
   fields: NewLinkFields = {},
+  { reuse = true } = {},
 ): Promise<CreatedView | ReusedView> {
-  if (Object.values(fields).some((value) => value !== undefined)) {
-    const { link, passcode } = await createLink(deps, owner, { url, fields })
+  const draft = await check(deps, owner, { ...fields, url })
+  if (!reuse || Object.values(fields).some((value) => value !== undefined)) {
+    const { link, passcode } = await createLink(deps, owner, draft, reuse)
     return createdView(deps.addresses, link, passcode)
   }
-  const refusal = deps.blocklist.refusalOf(url)
-  if (refusal) throw refusal
   const [view] = await createLinks(deps, owner, [url])
   assert(view, 'one URL has one result')
   if (view instanceof AppError) throw view
@@ -90,7 +73,8 @@ export async function reserve(
   code: Code,
   fields: LinkChange = {},
 ): Promise<ReservedView> {
-  const { link, passcode } = await createLink(deps, owner, { fields: { ...fields, code } })
+  const draft = await check(deps, owner, { ...fields, code })
+  const { link, passcode } = await createLink(deps, owner, draft)
   return {
     code: link.code,
     passcode,
@@ -101,40 +85,15 @@ export async function reserve(
   }
 }
 
-const BAD_ALIAS_OWNER = 'Invalid aliases: only owners of the service can add some'
-
-interface LinkToCreate {
-  /** Absent: the code is reserved. */
-  url?: ParsedUrl
-  fields: NewLinkFields
-}
-
 /** Creates one link with its properties and aliases, all or nothing. */
 async function createLink(
   deps: CreateDeps,
   owner: Account,
-  { url, fields }: LinkToCreate,
+  { url, code, patch, aliases = {} }: Draft,
+  reuse = true,
 ): Promise<{ link: CreatedLink; passcode: string }> {
-  const { code, aliases = {}, expired_url: expired, ...patch } = fields
-  const { aliasRules, blocklist, clock, hasher, links, plans, random, reads } = deps
-  const { destinations } = patch
-  const { added } = patchAliases([], aliases)
-  if (added.length > 0 && !aliasRules.mayAdd(owner.id)) {
-    throw new AppError('invalid_value', BAD_ALIAS_OWNER)
-  }
-  aliasRules.requireAllowed(owner.id, added)
-  deps.destinationPolicy.requireAllowed(owner.id, destinations)
-  const refusal =
-    (url && blocklist.refusalOf(url)) ??
-    (expired && blocklist.refusalOf(expired)) ??
-    refusalOfDestinations(blocklist, destinations)
-  if (refusal) {
-    // A code in use is reported before a blocked URL.
-    if (code && reads.findByCode(code)) throw new AppError('code_in_use', code)
-    throw refusal
-  }
+  const { clock, hasher, links, plans, random } = deps
   const passcode = newPasscode(random)
-  const hashed = await withHash(deps.passwords, owner.id, patch)
   const link = await links.createLink({
     accountId: owner.id,
     keyId: owner.keyId,
@@ -146,7 +105,8 @@ async function createLink(
       passcodeHash: hasher.hash('passcode', passcode),
     },
     isGenerated: !code,
-    patch: { ...hashed, expired_url: expired?.text },
+    reuse,
+    patch,
     aliases,
     quota: plans[owner.plan],
   })
@@ -192,16 +152,6 @@ export async function bulk(
     return view instanceof AppError ? failedItem(urls[i], view) : { ok: true, ...view }
   })
   return { count: results.length, results }
-}
-
-/** The URL if it may be shortened, or the error with which `shorten` refuses it. */
-export function checkUrl(
-  { blocklist }: Pick<CreateDeps, 'blocklist'>,
-  text: unknown,
-): ParsedUrl | AppError {
-  const { success, data, error } = Url.safeParse(text)
-  if (!success) return new AppError('invalid_value', error.issues[0]?.message)
-  return blocklist.refusalOf(data) ?? data
 }
 
 function failedItem(url: unknown, { message }: AppError): BulkItemView {

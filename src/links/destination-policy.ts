@@ -1,7 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { RuledDestination } from './destination-rules.ts'
-import { type NewUrlFilter, parseKnownUrl } from './link.ts'
 
 interface PolicyOptions {
   /**
@@ -45,16 +44,4 @@ export class DestinationPolicy {
       throw new AppError('invalid_value', NO_COUNTRIES)
     }
   }
-}
-
-/** The error with which the first URL that may be no destination is refused. */
-export function refusalOfDestinations(
-  blocklist: NewUrlFilter,
-  list: readonly RuledDestination[] = [],
-): AppError | undefined {
-  for (const { url } of list) {
-    const refusal = blocklist.refusalOf(parseKnownUrl(url))
-    if (refusal) return refusal
-  }
-  return undefined
 }

@@ -3,7 +3,7 @@ import type { AccountId, PersonId } from '../accounts/store.ts'
 import { MAY_USE } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import { REFS_MAX } from '../db/schema.ts'
-import type { Code } from '../lib/code.ts'
+import { NAMED_LINK, type NamedLink } from './link.ts'
 import { storedBytes } from './property-table.ts'
 import { accountCounts, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
@@ -20,6 +20,9 @@ export interface HandOver {
   /** What only accounts of owners may have, by the settings of the service. */
   ownersOnly: { aliases: boolean; destinations: boolean }
 }
+
+/** A link of the account that has received it. */
+export type MovedLink = NamedLink & { fromAccountId: AccountId }
 
 /** What the receiving account may not have. */
 type MissingRight = 'domain' | 'aliases' | 'destinations'
@@ -74,8 +77,8 @@ export function handOverWrite(db: Database) {
      ORDER BY id`,
   )
   const ids = 'IN (SELECT value FROM json_each(?1))'
-  const setAccount = db.prepare<{ code: Code }, [string, AccountId]>(
-    `UPDATE links SET account_id = ?2 WHERE id ${ids} RETURNING code`,
+  const setAccount = db.prepare<NamedLink, [string, AccountId]>(
+    `UPDATE links SET account_id = ?2 WHERE id ${ids} RETURNING ${NAMED_LINK}`,
   )
   const rows = [
     `UPDATE link_tags SET account_id = ?2 WHERE link_id ${ids}`,
@@ -102,7 +105,7 @@ export function handOverWrite(db: Database) {
     'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
   )
 
-  return (command: HandOver): Code[] | HandOverRefusal => {
+  return (command: HandOver): MovedLink[] | HandOverRefusal => {
     const { ids, from, to, by, quota } = command
     if (isAllowed.get(by, from, to)?.n !== 2) return 'not_allowed'
     const links = find.all(JSON.stringify(ids), from)
@@ -121,6 +124,6 @@ export function handOverWrite(db: Database) {
     if (links.length > 0) copyRefs.run(from, to)
     accounts.add(from, { links: -moved.links, urlBytes: -urlBytes })
     accounts.add(to, moved)
-    return setAccount.all(found, to).map(({ code }) => code)
+    return setAccount.all(found, to).map((link) => ({ ...link, fromAccountId: from }))
   }
 }

@@ -20,9 +20,14 @@ export interface Link extends DisplayedLink {
 
 export type CountedLink = Link & { hitCount: number }
 
+/** What identifies a link and its account. */
+export type NamedLink = Pick<Link, 'id' | 'code' | 'accountId'>
+
+/** Selects a `NamedLink`. */
+export const NAMED_LINK = 'id, code, account_id AS accountId'
+
 /** Selects a `Link` with `prepareAddressed`. */
-export const LINK_COLUMNS = `id, code, account_id AS accountId, url, created_at AS createdAt,
-  ${ADDRESS_COLUMNS}`
+export const LINK_COLUMNS = `${NAMED_LINK}, url, created_at AS createdAt, ${ADDRESS_COLUMNS}`
 
 /** Columns of a link that are not part of `Link`. */
 export interface LinkSecrets {
@@ -36,8 +41,11 @@ export type SecretLink = Link & Pick<LinkSecrets, 'passcodeHash'>
 /** A link to create. Its account and time are those of the whole command. */
 export type NewLink = Pick<Link, 'code' | 'url'> & LinkSecrets
 
-/** `reused`: the account had a link for this URL already, and this is it. */
-export type CreatedLink = Link & { reused: boolean }
+/**
+ * `reused`: the account had a link for this URL already, and this is it. `restored`: its deletion
+ * was scheduled, and is canceled.
+ */
+export type CreatedLink = Link & { reused: boolean; restored?: true | undefined }
 
 /**
  * The account and key of a request that changes links. A request is authenticated before its body

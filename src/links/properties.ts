@@ -1,22 +1,18 @@
 import type { Database } from 'bun:sqlite'
-import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
-import { type AliasRules, patchAliases, type StoredAlias } from '../addresses/names.ts'
+import type { StoredAlias } from '../addresses/names.ts'
 import { pastedSearch } from '../addresses/resolve.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime, MINUTE } from '../lib/clock.ts'
-import { refusalOfDestinations } from './destination-policy.ts'
-import type { RuledDestination } from './destination-rules.ts'
+import { check } from './check.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
-import { withHash } from './link-passwords.ts'
 import type { LinkPages } from './lists.ts'
 import type { OwnListQuery, OwnListView } from './own-list-schema.ts'
-import type { PatchLinks } from './property-store.ts'
 import {
   type LinkProperties,
   NO_PROPERTIES,
@@ -79,7 +75,6 @@ export interface ChangeDeps extends UpdateDeps {
 }
 
 export interface PropertiesDeps extends ChangeDeps {
-  aliasRules: AliasRules
   hits: HitCounts
 }
 
@@ -157,7 +152,7 @@ export async function changeProperties(
   change: PropertiesChange,
 ): Promise<void> {
   const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  await patchLinks(deps, owner, { ids, change })
+  await patchLinks(deps, owner, ids, change)
 }
 
 /**
@@ -168,47 +163,31 @@ export async function changeLink(
   deps: PropertiesDeps,
   owner: Account,
   code: string,
-  { aliases, ...change }: LinkChange,
+  change: LinkChange,
 ): Promise<void> {
   const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
-  if (aliases) {
-    const { added } = patchAliases(deps.aliases.ofLink(id), aliases)
-    deps.aliasRules.requireAllowed(owner.id, added)
-  }
-  const changed = await patchLinks(deps, owner, { ids: [id], change, aliases })
+  const changed = await patchLinks(deps, owner, [id], change)
   if (changed === 0) throw new AppError('code_not_found', code.toUpperCase())
 }
 
-interface LinksChange extends Pick<PatchLinks, 'ids' | 'aliases'> {
-  change: PropertiesChange
-}
-
+/** `change.aliases`: only of a single link. */
 async function patchLinks(
   deps: ChangeDeps,
   owner: Account,
-  { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
+  ids: readonly number[],
+  change: LinkChange,
 ): Promise<number> {
-  const { blocklist, clock, destinationPolicy, links, plans, properties } = deps
-  const { destinations = [] } = patch
-  // What every link has already is not refused: its host may have been blocked later.
-  const stored = [...properties.readProperties(ids).values()]
-  const isNew = (has: (link: LinkProperties) => boolean) => !stored.every(has)
-  const isNewRule = (rule: RuledDestination) =>
-    isNew((link) => link.destinations.some((one) => isDeepStrictEqual(one, rule)))
-  const isNewUrl = ({ url }: RuledDestination) =>
-    isNew((link) => link.destinations.some((one) => one.url === url))
-  destinationPolicy.requireAllowed(owner.id, destinations.filter(isNewRule))
-  const isRefused = expired && isNew((link) => link.expired_url === expired.text)
-  const refusal =
-    (isRefused && blocklist.refusalOf(expired)) ||
-    refusalOfDestinations(blocklist, destinations.filter(isNewUrl))
-  if (refusal) throw refusal
-  const hashed = await withHash(deps.passwords, owner.id, patch)
-  return links.patchLinks({
+  const [first = 0] = ids
+  const { patch, aliases } = await check(deps, owner, change, {
+    properties: [...deps.properties.readProperties(ids).values()],
+    aliases: change.aliases ? deps.aliases.ofLink(first) : [],
+  })
+  const quota = deps.plans[owner.plan]
+  return deps.links.patchLinks({
     ids,
-    patch: { ...hashed, ...(expired !== undefined && { expired_url: expired?.text ?? null }) },
+    patch,
     aliases,
-    quota: plans[owner.plan],
-    author: authorOf(owner, clock()),
+    quota,
+    author: authorOf(owner, deps.clock()),
   })
 }

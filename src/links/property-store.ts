@@ -18,6 +18,7 @@ import {
   PROPERTY_COLUMNS,
   type PropertiesPatch,
   type PropertiesRow,
+  type PropertyName,
   readProperties,
   SET_PROPERTIES,
   startsAfterExpiry,
@@ -36,11 +37,10 @@ export interface PatchLinks {
   author: Author
 }
 
-/** The links that were changed. */
+/** The links that were changed, and which properties of each. */
 export interface Patched {
-  codes: Code[]
-  /** Those whose short URL has another domain now. */
-  addressed: Code[]
+  accountId: AccountId
+  links: { id: number; code: Code; changed: PropertyName[] }[]
   aliases?: AliasChange | undefined
 }
 
@@ -64,19 +64,20 @@ export function propertyWrites(db: Database) {
     patchLinks(command: PatchLinks): Patched | PatchRefusal {
       const { ids, patch, quota, author } = command
       if (!accounts.isActive(author)) return 'not_active'
-      const changes = rows
-        .find(ids, author.accountId)
-        .map((before) => ({ before, after: applyPatch(before, patch) }))
+      const names = namesIn(patch)
+      const changes = rows.find(ids, author.accountId).map((before) => {
+        const after = applyPatch(before, patch)
+        return { before, after, changed: changedOf(names, before.properties, after.properties) }
+      })
       for (const { before, after } of changes) {
         const problem = findProblem(after.properties, before.properties)
         if (problem) return problem
       }
       const { domain } = patch
-      const moved = changes.filter(
-        ({ before, after }) => before.properties.domain !== after.properties.domain,
-      )
       const isUsable = domain === undefined || domains.mayUse(author.accountId, domain)
-      if (moved.length > 0 && !isUsable) return 'bad_domain'
+      if (!isUsable && changes.some(({ changed }) => changed.includes('domain'))) {
+        return 'bad_domain'
+      }
       const [first] = changes
       const planned = command.aliases && first && aliases.plan(first.before, command.aliases)
       if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
@@ -89,14 +90,14 @@ export function propertyWrites(db: Database) {
       const exceeded = accounts.exceededBy(author.accountId, added, quota)
       if (exceeded) return exceeded
       const changedAliases = planned && aliases.apply(planned)
-      for (const { before, after } of changes) {
-        rows.save(before, after)
+      for (const { after, changed } of changes) {
+        rows.save(after, changed)
         if (changedAliases) rows.noteAliases(after)
       }
       accounts.add(author.accountId, added)
       return {
-        codes: changes.map(({ after }) => after.code),
-        addressed: moved.map(({ after }) => after.code),
+        accountId: author.accountId,
+        links: changes.map(({ after: { id, code }, changed }) => ({ id, code, changed })),
         aliases: changedAliases,
       }
     },
@@ -135,12 +136,11 @@ function rowStore(db: Database) {
         .all(JSON.stringify(ids), accountId)
         .map((row) => ({ ...row, properties: readProperties(row) })),
 
-    save(before: OwnedLink, after: OwnedLink): void {
-      setProperties(after.id, after.properties)
-      const hasOther = (names: readonly (keyof LinkProperties)[]) =>
-        names.some((name) => textOf(before.properties[name]) !== textOf(after.properties[name]))
-      if (hasOther(TEXTS)) index.update(after)
-      if (hasOther(SELECTING)) noteChange(after)
+    save(link: OwnedLink, changed: readonly PropertyName[]): void {
+      setProperties(link.id, link.properties)
+      const isOneOf = (names: readonly PropertyName[]) => changed.some((one) => names.includes(one))
+      if (isOneOf(TEXTS)) index.update(link)
+      if (isOneOf(SELECTING)) noteChange(link)
     },
 
     /** The aliases have changed. */
@@ -153,9 +153,27 @@ function rowStore(db: Database) {
 
 const textOf = (value: unknown): string => JSON.stringify(value)
 
-const TEXTS = ['title', 'note', 'tags', 'destinations'] as const
+const TEXTS: readonly PropertyName[] = ['title', 'note', 'tags', 'destinations']
 /** What lists select links by, beside the columns that the triggers on `links` watch. */
-const SELECTING = ['paused', 'starts_at', 'expires_at', 'max_hits', 'destinations'] as const
+const SELECTING: readonly PropertyName[] = [
+  'paused',
+  'starts_at',
+  'expires_at',
+  'max_hits',
+  'destinations',
+]
+
+/** The properties that a patch may change. */
+const namesIn = ({ addTags, removeTags, tags, ...values }: PropertiesPatch): PropertyName[] => [
+  ...(Object.keys(values) as PropertyName[]),
+  ...(addTags || removeTags || tags ? (['tags'] as const) : []),
+]
+
+const changedOf = (
+  names: readonly PropertyName[],
+  before: LinkProperties,
+  after: LinkProperties,
+): PropertyName[] => names.filter((name) => textOf(before[name]) !== textOf(after[name]))
 
 const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
   ...link,

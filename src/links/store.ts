@@ -24,6 +24,8 @@ import {
   decodeCreate,
   LINK_COLUMNS,
   type Link,
+  NAMED_LINK,
+  type NamedLink,
   type NewLink,
 } from './link.ts'
 import {
@@ -51,6 +53,8 @@ export interface CreateLink extends Omit<CreateLinks, 'items'> {
   item: NewLink
   /** Another code may replace that of the item. */
   isGenerated: boolean
+  /** False: a further link to a URL that the account has. */
+  reuse?: boolean | undefined
   patch: PropertiesPatch
   aliases: AliasPatch
 }
@@ -70,15 +74,17 @@ export interface ChangeUrl {
   author: Author
 }
 
+export interface ChangedUrl {
+  link: Link
+  before: string | null
+}
+
 /** Links of other accounts, and those that were deleted, are skipped. */
 export interface ScheduleDeletion {
   ids: readonly number[]
   deleteAt: number
   author: Author
 }
-
-/** UTF-8 bytes of a link's URL. */
-const URL_BYTES = 'coalesce(octet_length(url), 0)'
 
 const CANDIDATES_MAX = 100
 
@@ -108,7 +114,7 @@ function creation(db: Database) {
     let total = before
     const links = items.map((item): Creation => {
       const existing = reuse(accountId, item.urlKey)
-      if (existing) return { ...existing, reused: true }
+      if (existing) return existing
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
@@ -146,8 +152,9 @@ function singleCreation(db: Database) {
     createLink(command: CreateLink): CreatedOne | CreateRefusal {
       const { accountId, createdAt, isGenerated, quota } = command
       if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
-      const existing = command.item.url !== null && reuse(accountId, command.item.urlKey)
-      if (existing) return { link: { ...existing, reused: true } }
+      const mayReuse = command.item.url !== null && command.reuse !== false
+      const existing = mayReuse && reuse(accountId, command.item.urlKey)
+      if (existing) return { link: existing }
       if (!isGenerated && isInUse(command.item.code)) return 'code_in_use'
 
       const { domain: domainId = domains.defaultOf(accountId) } = command.patch
@@ -214,19 +221,19 @@ function linkReuser(db: Database) {
     `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  return (accountId: AccountId, urlKey: Uint8Array | null): Link | undefined => {
+  return (accountId: AccountId, urlKey: Uint8Array | null): CreatedLink | undefined => {
     const existing = byUrl.get(accountId, urlKey)
     if (!existing) return undefined
-    cancelDeletion.run(existing.id)
-    return existing
+    const { changes } = cancelDeletion.run(existing.id)
+    return { ...existing, reused: true, ...(changes > 0 && { restored: true }) }
   }
 }
 
 function change(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
-  const findStored = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
-    `SELECT account_id AS accountId, ${URL_BYTES} AS urlBytes FROM links WHERE id = ?`,
+  const findStored = db.prepare<Pick<Link, 'accountId' | 'url'>, [number]>(
+    'SELECT account_id AS accountId, url FROM links WHERE id = ?',
   )
   const setUrl = prepareAddressed<Link, [string, Uint8Array, number]>(
     db,
@@ -234,19 +241,19 @@ function change(db: Database) {
   )
   return {
     /** Undefined if the account has the link no more. A shorter URL always fits. */
-    changeUrl(command: ChangeUrl): Link | 'not_active' | QuotaName | undefined {
+    changeUrl(command: ChangeUrl): ChangedUrl | 'not_active' | QuotaName | undefined {
       const { id, url, urlKey, quota, author } = command
       if (!accounts.isActive(author)) return 'not_active'
       const old = findStored.get(id)
       if (old?.accountId !== author.accountId) return undefined
-      const added = { links: 0, urlBytes: bytesOf(url) - old.urlBytes }
+      const added = { links: 0, urlBytes: bytesOf(url) - bytesOf(old.url) }
       const exceeded = accounts.exceededBy(old.accountId, added, quota)
       if (exceeded) return exceeded
       const link = setUrl.get(url, urlKey, id)
       if (!link) return undefined
       accounts.add(old.accountId, added)
       index.update(link)
-      return link
+      return { link, before: old.url }
     },
   }
 }
@@ -273,13 +280,13 @@ function deletion(db: Database) {
      ORDER BY delete_at, id LIMIT ?`,
   )
 
-  const setTime = db.prepare<{ code: Code }, [number | null, string, AccountId]>(
+  const setTime = db.prepare<NamedLink, [number | null, string, AccountId]>(
     `UPDATE links SET delete_at = iif(?1 IS NULL, NULL, coalesce(delete_at, ?1))
-     WHERE id IN (SELECT value FROM json_each(?2)) AND account_id = ?3 RETURNING code`,
+     WHERE id IN (SELECT value FROM json_each(?2)) AND account_id = ?3 RETURNING ${NAMED_LINK}`,
   )
   const schedule = (deleteAt: number | null, ids: readonly number[], author: Author) =>
     accounts.isActive(author)
-      ? setTime.all(deleteAt, JSON.stringify(ids), author.accountId).map(({ code }) => code)
+      ? setTime.all(deleteAt, JSON.stringify(ids), author.accountId)
       : 'not_active'
 
   const remove = (id: number): Link | undefined => {
@@ -295,6 +302,12 @@ function deletion(db: Database) {
     return link
   }
 
+  const removeAll = (rows: readonly { id: number }[]): NamedLink[] =>
+    rows.flatMap((row) => {
+      const link = remove(row.id)
+      return link ? { id: link.id, code: link.code, accountId: link.accountId } : []
+    })
+
   return {
     /** The link that is deleted, with its hits; undefined if the account has it no more. */
     deleteLink({ id, author }: { id: number; author: Author }): Link | 'not_active' | undefined {
@@ -302,22 +315,19 @@ function deletion(db: Database) {
       return isOwned.get(id, author.accountId) ? remove(id) : undefined
     },
 
-    /** Deletes the oldest links of an account, at most `most`. Returns their codes. */
-    deleteLinksOf({ accountId, most }: { accountId: AccountId; most: number }): Code[] {
-      return idsOf.all(accountId, most).flatMap(({ id }) => remove(id)?.code ?? [])
-    },
+    /** Deletes the oldest links of an account, at most `most`. */
+    deleteLinksOf: ({ accountId, most }: { accountId: AccountId; most: number }) =>
+      removeAll(idsOf.all(accountId, most)),
 
-    /** Links that are scheduled already keep their time. Returns the codes of all. */
-    scheduleDeletion: ({ ids, deleteAt, author }: ScheduleDeletion): Code[] | 'not_active' =>
+    /** Links that are scheduled already keep their time. */
+    scheduleDeletion: ({ ids, deleteAt, author }: ScheduleDeletion): NamedLink[] | 'not_active' =>
       schedule(deleteAt, ids, author),
 
-    undoDeletion: ({ ids, author }: Omit<ScheduleDeletion, 'deleteAt'>): Code[] | 'not_active' =>
+    undoDeletion: ({ ids, author }: Omit<ScheduleDeletion, 'deleteAt'>) =>
       schedule(null, ids, author),
 
-    /** Deletes links whose scheduled deletion is due, at most `most`. Returns their codes. */
-    deleteDue({ now, most }: { now: number; most: number }): Code[] {
-      return due.all(now, most).flatMap(({ id }) => remove(id)?.code ?? [])
-    },
+    /** Deletes links whose scheduled deletion is due, at most `most`. */
+    deleteDue: ({ now, most }: { now: number; most: number }) => removeAll(due.all(now, most)),
   }
 }
 

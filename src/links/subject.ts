@@ -1,8 +1,9 @@
+import { RULES_CHANGED } from '../db/events.ts'
 import { packedWrite, subject, write } from '../db/subject.ts'
-import type { Code } from '../lib/code.ts'
+import { creationEvent, linkEvent, namesOf } from './events.ts'
 import { missingRights } from './hand-over.ts'
 import { codeScans } from './known-codes.ts'
-import { encodeCreate, type Link } from './link.ts'
+import { type Author, encodeCreate, NAMED_LINK, type NamedLink } from './link.ts'
 import { listScans } from './lists.ts'
 import { exportScans } from './pieces.ts'
 import { LinkReads } from './read.ts'
@@ -34,9 +35,11 @@ export const links = subject({
       prepare: (db) => linkWrites(db).createEncoded,
       unpack: (packed: string | undefined): Creation[] | 'not_active' =>
         packed === undefined ? 'not_active' : (JSON.parse(packed) as Creation[]),
-      effect(effects, created) {
-        if (created === 'not_active') return
-        effects.linksCreated(created.filter((link) => typeof link !== 'string'))
+      events(created, message) {
+        if (created === 'not_active') return []
+        const author = message && { keyId: message.keyId, now: message.createdAt }
+        const links = created.filter((link) => typeof link !== 'string')
+        return links.map((link) => creationEvent(link, { author }))
       },
     }),
 
@@ -44,27 +47,45 @@ export const links = subject({
     createOne: write({
       since: 1,
       prepare: (db) => linkWrites(db).createLink,
-      effect(effects, created) {
-        if (typeof created === 'string' || 'taken' in created) return
-        effects.linksCreated([created.link])
-        if (created.aliases) effects.aliasesChanged(created.aliases)
+      events(created, command) {
+        if (typeof created === 'string' || 'taken' in created) return []
+        const author = command && { keyId: command.keyId, now: command.createdAt }
+        return [creationEvent(created.link, { author, addresses: created.aliases?.changed })]
       },
     }),
 
     changeUrl: write({
       since: 1,
       prepare: (db) => linkWrites(db).changeUrl,
-      effect: (effects, changed) => effects.linksChanged(codesOf(changed)),
+      events(result, command) {
+        if (typeof result !== 'object') return []
+        const { link, before } = result
+        const url = { before, after: link.url }
+        const changed = before === link.url ? [] : ['url']
+        return [linkEvent('changed', link, { changed, url, author: command?.author })]
+      },
     }),
 
     patch: write({
       since: 1,
       prepare: (db) => linkWrites(db).patchLinks,
-      effect(effects, patched) {
-        if (typeof patched === 'string' || 'taken' in patched) return
-        effects.linksChanged(patched.codes)
-        effects.addressesChanged(patched.addressed)
-        if (patched.aliases) effects.aliasesChanged(patched.aliases)
+      events(patched, command) {
+        if (typeof patched === 'string' || 'taken' in patched) return []
+        const { accountId, links, aliases } = patched
+        const names = namesOf(aliases)
+        const events = links.map(({ id, code, changed }) =>
+          linkEvent(
+            'changed',
+            { id, code, accountId },
+            {
+              changed: [...changed, ...names],
+              addresses: aliases?.changed,
+              author: command?.author,
+            },
+          ),
+        )
+        // Caches hold an alias in any case in other cases too.
+        return aliases?.isAnyCase ? [...events, ...RULES_CHANGED] : events
       },
     }),
 
@@ -72,61 +93,70 @@ export const links = subject({
     replacePassword: write({
       since: 1,
       prepare(db) {
-        const replace = db.prepare<{ code: Code }, [string, number, string]>(
-          'UPDATE links SET password = ? WHERE id = ? AND password = ? RETURNING code',
+        const replace = db.prepare<NamedLink, [string, number, string]>(
+          `UPDATE links SET password = ? WHERE id = ? AND password = ? RETURNING ${NAMED_LINK}`,
         )
-        return ({ id, before, after }: ReplacePassword): Code | null =>
-          replace.get(after, id, before)?.code ?? null
+        return ({ id, before, after }: ReplacePassword) => replace.get(after, id, before)
       },
-      effect: (effects, code) => effects.linksChanged(code === null ? [] : [code]),
+      events: (link) => (link ? [linkEvent('changed', link, {})] : []),
     }),
 
-    /** The codes of the links that were moved. */
+    /** The links that were moved. */
     handOver: write({
       since: 1,
       prepare: (db) => linkWrites(db).handOver,
-      effect: (effects, moved) => effects.linksChanged(codesOf(moved)),
+      events(result, command) {
+        if (typeof result === 'string') return []
+        const author = command && { personId: command.by }
+        return result.map(({ fromAccountId, ...link }) => ({
+          ...linkEvent('changed', link, { author }),
+          kind: 'moved' as const,
+          fromAccountId,
+        }))
+      },
     }),
 
     delete: write({
       since: 1,
       prepare: (db) => linkWrites(db).deleteLink,
-      effect: (effects, deleted) => effects.linksDeleted(codesOf(deleted)),
+      events(link, command) {
+        if (typeof link !== 'object') return []
+        const url = { before: link.url, after: null }
+        return [linkEvent('deleted', link, { url, author: command?.author })]
+      },
     }),
 
     deleteSome: write({
       since: 1,
       prepare: (db) => linkWrites(db).deleteLinksOf,
-      effect: (effects, codes) => effects.linksDeleted(codes),
+      events: (links) => links.map((link) => linkEvent('deleted', link, {})),
     }),
 
     scheduleDeletion: write({
       since: 1,
       prepare: (db) => linkWrites(db).scheduleDeletion,
-      effect: (effects, scheduled) => effects.linksChanged(codesOf(scheduled)),
+      events: (links, command) => deletionTimeEvents('changed', links, command),
     }),
 
     undoDeletion: write({
       since: 1,
       prepare: (db) => linkWrites(db).undoDeletion,
-      effect: (effects, undone) => effects.linksChanged(codesOf(undone)),
+      events: (links, command) => deletionTimeEvents('restored', links, command),
     }),
 
     deleteDue: write({
       since: 1,
       prepare: (db) => linkWrites(db).deleteDue,
-      effect: (effects, codes) => effects.linksDeleted(codes),
+      events: (links) => links.map((link) => linkEvent('deleted', link, {})),
     }),
   },
 })
 
-type Result = Link | readonly Code[] | string | undefined
-
-const isLink = (result: Result): result is Link =>
-  typeof result === 'object' && !Array.isArray(result)
-
-/** The codes of a result; none of a refusal, which is a name, or of a link that is gone. */
-function codesOf(result: Result): readonly Code[] {
-  if (isLink(result)) return [result.code]
-  return Array.isArray(result) ? (result as readonly Code[]) : []
+const deletionTimeEvents = (
+  kind: 'changed' | 'restored',
+  links: readonly NamedLink[] | 'not_active',
+  command: { author: Author } | undefined,
+) => {
+  const about = { changed: ['delete_at'], author: command?.author }
+  return links === 'not_active' ? [] : links.map((link) => linkEvent(kind, link, about))
 }

@@ -5,6 +5,7 @@ import { type ResolveDeps, resolveLink } from '../addresses/resolve.ts'
 import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
 import { toCode } from '../lib/code.ts'
+import { check } from './check.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type ParsedUrl, type SecretLink } from './link.ts'
 import type { LinkReads } from './read.ts'
@@ -71,29 +72,18 @@ export async function updateOwnedLink(
   return link
 }
 
-/** Deletes the account's own link at once, without its passcode. Throws `code_not_found`. */
-export async function deleteOwnedLink(
-  deps: UpdateDeps,
-  owner: Account,
-  code: string,
-): Promise<void> {
-  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
-  const author = authorOf(owner, deps.clock())
-  if (!(await deps.links.delete({ id, author }))) throw notFound(code)
-}
-
 /**
  * Undefined if the link was deleted. Throws `url_blocked` for a URL that the link does not have
  * yet, then `quota_exceeded`.
  */
 async function setUrl(
-  { blocklist, links, plans, clock }: UpdateDeps,
+  deps: UpdateDeps,
   owner: Account,
   { id, url: before }: Link,
   url: ParsedUrl,
 ): Promise<Link | undefined> {
-  const refusal = url.text === before ? undefined : blocklist.refusalOf(url)
-  if (refusal) throw refusal
+  await check(deps, owner, { url }, { url: before })
+  const { clock, links, plans } = deps
   return links.changeUrl({
     id,
     url: url.text,

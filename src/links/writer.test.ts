@@ -1,12 +1,17 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { subjects } from '../data.ts'
-import { effectsOfOthers, openSubjects, subject } from '../db/subject.ts'
+import type { Event } from '../db/events.ts'
+import { eventsOfOthers, openSubjects, subject } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
-import { LinkEffects, LinkWriter } from './writer.ts'
+import { imageReader } from '../qr/images.ts'
+import { cacheReader, indexReader } from './events.ts'
+import { LinkWriter } from './writer.ts'
 
 const code = (text: string) => text as Code
-const link = { id: 1, code: code('SPRING'), accountId: 7, url: null, createdAt: 0 }
+const link = { id: 1, code: code('SPRING'), accountId: 7, domainId: 0, url: null, createdAt: 0 }
+const named = { id: 1, code: code('SPRING'), accountId: 7 }
+const OLD_PATH = { domainId: 0, path: 'old-path' }
 const author = { accountId: 7, now: 0 }
 const quota = { linksMax: 0, urlBytesMax: 0 }
 const create = { accountId: 7, createdAt: 0, items: [], quota }
@@ -24,23 +29,27 @@ const change = { id: 1, url: 'http://a/', urlKey: new Uint8Array(16), quota, aut
 /** A writer thread whose every call gives `result`, and what followed its calls. */
 function setUp(result: () => unknown) {
   const effects: string[] = []
+  const events: Event[] = []
   const note = (what: string) => (of?: string) => {
     effects.push(of ? `${what} ${of}` : what)
   }
-  const all = new LinkEffects({
-    versions: { change: note('change'), changeAll: note('change all') },
-    codes: { add: note('add') },
-    hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
-    images: { prepare: ({ code }) => note('prepare')(code), remove: note('remove') },
-    indexer: { wake: note('wake') },
-  })
+  const readers = [
+    cacheReader({
+      versions: { change: note('change'), changeAll: note('change all') },
+      codes: { add: note('add') },
+      hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
+    }),
+    imageReader({ prepare: ({ code }) => note('prepare')(code), remove: note('remove') }),
+    indexReader({ wake: note('wake') }),
+    (some: readonly Event[]) => void events.push(...some),
+  ]
   const callWriter = async () => result()
-  const options = { db: new Database(), callReader: callWriter, callWriter, effects: [all] }
+  const options = { db: new Database(), callReader: callWriter, callWriter, readers }
   const links = new LinkWriter(
     openSubjects({ links: subject({ writes: subjects.links.writes }) }, options),
   )
-  const after = (name: string) => effectsOfOthers(subjects, [all])(name, result())
-  return { links, effects, after }
+  const after = (name: string) => eventsOfOthers(subjects, readers)(name, result())
+  return { links, effects, events, after }
 }
 
 const committed = [
@@ -56,42 +65,73 @@ const committed = [
       'add SPRING',
       'change SPRING',
       'drop hits of SPRING',
-      'prepare SPRING',
       'add REUSED',
       'change REUSED',
       'drop hits of REUSED',
+      'prepare SPRING',
       'wake',
     ],
+    events: [
+      { kind: 'created', url: { before: null, after: null }, author: { now: 0 } },
+      { kind: 'found', code: 'REUSED', url: undefined },
+    ],
+  },
+  {
+    name: 'a link whose scheduled deletion is canceled, because its URL is shortened again',
+    result: JSON.stringify([{ ...link, reused: true, restored: true }]),
+    run: (links: LinkWriter) => links.create(create),
+    effects: ['add SPRING', 'change SPRING', 'drop hits of SPRING'],
+    events: [{ kind: 'restored', changed: ['delete_at'], accountId: 7, linkId: 1 }],
   },
   {
     name: 'a reservation with an alias',
     result: {
       link: { ...link, reused: false },
-      aliases: { changed: ['old-path'], isAnyCase: false },
+      aliases: { changed: [OLD_PATH], isAnyCase: false, isDisplaySet: false },
     },
     run: (links: LinkWriter) => links.createLink(reserve),
     effects: [
       'add SPRING',
       'change SPRING',
       'drop hits of SPRING',
-      'prepare SPRING',
-      'wake',
       'add old-path',
       'change old-path',
+      'prepare SPRING',
+      'wake',
     ],
+    events: [{ kind: 'created', addresses: [OLD_PATH] }],
   },
   {
     name: 'a change of the URL',
-    result: link,
+    result: { link: { ...link, url: 'http://a/' }, before: 'http://b/' },
     run: (links: LinkWriter) => links.changeUrl(change),
     effects: ['change SPRING', 'drop hits of SPRING'],
+    events: [
+      {
+        kind: 'changed',
+        changed: ['url'],
+        url: { before: 'http://b/', after: 'http://a/' },
+        author,
+      },
+    ],
+  },
+  {
+    name: 'a change to the URL that the link has',
+    result: { link: { ...link, url: 'http://a/' }, before: 'http://a/' },
+    run: (links: LinkWriter) => links.changeUrl(change),
+    effects: ['change SPRING', 'drop hits of SPRING'],
+    events: [{ kind: 'changed', changed: [] }],
   },
   {
     name: 'other aliases, one of them in any case',
     result: {
-      codes: ['SPRING'],
-      addressed: [],
-      aliases: { changed: ['old-path', 'Spring'], isAnyCase: true },
+      accountId: 7,
+      links: [{ id: 1, code: 'SPRING', changed: ['title'] }],
+      aliases: {
+        changed: [OLD_PATH, { domainId: 0, path: 'Spring' }],
+        isAnyCase: true,
+        isDisplaySet: true,
+      },
     },
     run: (links: LinkWriter) =>
       links.patchLinks({
@@ -111,61 +151,87 @@ const committed = [
       'change Spring',
       'change all',
     ],
+    events: [
+      { kind: 'changed', changed: ['title', 'aliases', 'display_alias'], author },
+      { what: 'rules_changed' },
+    ],
   },
   {
     name: 'a deletion',
     result: link,
     run: (links: LinkWriter) => links.delete({ id: 1, author }),
     effects: ['change SPRING', 'drop hits of SPRING', 'remove SPRING'],
+    events: [{ kind: 'deleted', accountId: 7, linkId: 1, url: { before: null, after: null } }],
   },
   {
     name: 'the deletion of links of an account',
-    result: ['SPRING', 'SUMMER'],
+    result: [named, { id: 2, code: 'SUMMER', accountId: 7 }],
     run: (links: LinkWriter) => links.deleteSome({ accountId: 7, most: 2 }),
     effects: [
       'change SPRING',
       'drop hits of SPRING',
-      'remove SPRING',
       'change SUMMER',
       'drop hits of SUMMER',
+      'remove SPRING',
       'remove SUMMER',
+    ],
+    events: [
+      { kind: 'deleted', linkId: 1, accountId: 7, author: undefined },
+      { kind: 'deleted', linkId: 2 },
     ],
   },
   {
     name: 'a change of properties',
-    result: { codes: ['SPRING', 'SUMMER'], addressed: [] },
+    result: {
+      accountId: 7,
+      links: [
+        { id: 1, code: 'SPRING', changed: ['paused'] },
+        { id: 2, code: 'SUMMER', changed: ['domain'] },
+      ],
+    },
     run: (links: LinkWriter) =>
       links.patchLinks({ ids: [1, 2], patch: { paused: true }, quota, author }),
-    effects: ['change SPRING', 'drop hits of SPRING', 'change SUMMER', 'drop hits of SUMMER'],
+    effects: [
+      'change SPRING',
+      'drop hits of SPRING',
+      'change SUMMER',
+      'drop hits of SUMMER',
+      'remove SUMMER',
+    ],
+    events: [
+      { kind: 'changed', changed: ['paused'], linkId: 1, accountId: 7 },
+      { kind: 'changed', changed: ['domain'], linkId: 2 },
+    ],
   },
   {
     name: 'a scheduled deletion',
-    result: ['SPRING'],
+    result: [named],
     run: (links: LinkWriter) => links.scheduleDeletion({ ids: [1], deleteAt: 1, author }),
     effects: ['change SPRING', 'drop hits of SPRING'],
+    events: [{ kind: 'changed', changed: ['delete_at'], author }],
   },
   {
     name: 'an undone deletion',
-    result: ['SPRING'],
+    result: [named],
     run: (links: LinkWriter) => links.undoDeletion({ ids: [1], author }),
-    effects: ['change SPRING', 'drop hits of SPRING'],
+    effects: ['add SPRING', 'change SPRING', 'drop hits of SPRING'],
+    events: [{ kind: 'restored', changed: ['delete_at'], author }],
   },
   {
     name: 'a deletion that was due',
-    result: ['SPRING'],
+    result: [named],
     run: (links: LinkWriter) => links.deleteDue({ now: 0, most: 9 }),
     effects: ['change SPRING', 'drop hits of SPRING', 'remove SPRING'],
+    events: [{ kind: 'deleted', linkId: 1, accountId: 7 }],
   },
 ]
 
-test.each(committed)(
-  'what follows the commit of $name',
-  async ({ result, run, effects: wanted }) => {
-    const { links, effects } = setUp(() => result)
-    await run(links)
-    expect(effects).toEqual(wanted)
-  },
-)
+test.each(committed)('what follows the commit of $name', async ({ result, run, ...wanted }) => {
+  const { links, effects, events } = setUp(() => result)
+  await run(links)
+  expect(effects).toEqual(wanted.effects)
+  expect(events).toMatchObject(wanted.events)
+})
 
 test.each(committed)('nothing follows when the disk refuses $name', async ({ run }) => {
   const { links, effects } = setUp(() => {
@@ -187,24 +253,54 @@ test.each(refused)('nothing follows $name', async ({ result, error }) => {
 
 test('caches follow the aliases that another host of a cluster has set', () => {
   const { after, effects } = setUp(() => ({
-    codes: ['SPRING'],
-    addressed: ['SPRING'],
-    aliases: { changed: ['old-path'], isAnyCase: false },
+    accountId: 7,
+    links: [{ id: 1, code: 'SPRING', changed: ['domain'] }],
+    aliases: { changed: [OLD_PATH], isAnyCase: false, isDisplaySet: false },
   }))
   after('links.patch')
   expect(effects).toEqual([
     'change SPRING',
     'drop hits of SPRING',
-    'remove SPRING',
     'add old-path',
     'change old-path',
+    'remove SPRING',
   ])
 })
 
 test('caches follow an import that keeps a link whose deletion was scheduled', () => {
-  const { after, effects } = setUp(() => ({ results: '[]', restored: ['SPRING'] }))
+  const restored = [named]
+  const { after, effects } = setUp(() => ({ results: '[]', accountId: 7, restored }))
   after('imports.add')
-  expect(effects).toEqual(['wake', 'change SPRING', 'drop hits of SPRING'])
+  expect(effects).toEqual(['add SPRING', 'change SPRING', 'drop hits of SPRING'])
+})
+
+test('an import tells of each new link, whose image is stored on request', () => {
+  const results = JSON.stringify([
+    ['created', 'SPRING', [OLD_PATH], [], { id: 1, domainId: 0 }],
+    ['exists', 'SUMMER', [], []],
+    ['path_taken', null, [], []],
+  ])
+  const { after, effects, events } = setUp(() => ({ results, accountId: 7, restored: [] }))
+  after('imports.add')
+  expect(events).toMatchObject([
+    { kind: 'created', linkId: 1, accountId: 7, addresses: [OLD_PATH], isImported: true },
+  ])
+  const looked = ['change SPRING', 'drop hits of SPRING', 'add old-path', 'change old-path']
+  expect(effects).toEqual(['add SPRING', ...looked, 'wake'])
+})
+
+test('links that were given to another account tell both accounts', () => {
+  const { after, effects, events } = setUp(() => [{ ...named, fromAccountId: 3 }])
+  after('links.handOver')
+  expect(events).toMatchObject([{ kind: 'moved', accountId: 7, fromAccountId: 3, linkId: 1 }])
+  expect(effects).toEqual(['change SPRING', 'drop hits of SPRING'])
+})
+
+test('a disabled link tells its account, and every cache drops all', () => {
+  const link = { linkId: 1, accountId: 7, code: 'SPRING' }
+  const { after, events } = setUp(() => ({ link }))
+  after('moderation.disable')
+  expect(events).toMatchObject([{ kind: 'disabled', ...link }, { what: 'rules_changed' }])
 })
 
 test.each([

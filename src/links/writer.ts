@@ -1,15 +1,9 @@
 import type { AccountId } from '../accounts/store.ts'
 import { BAD_DOMAIN } from '../addresses/address.ts'
-import type { Addressed } from '../addresses/names.ts'
 import { BAD_ALIASES, BAD_DISPLAY_ALIAS } from '../addresses/schema.ts'
 import type { Quota } from '../config.ts'
-import type { Effects } from '../db/effects.ts'
 import type { WriteCalls } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
-import type { CodeVersions } from '../hot/code-versions.ts'
-import { type Code, toCode } from '../lib/code.ts'
-import type { HitLimits } from './destination.ts'
-import type { KnownCodes } from './known-codes.ts'
 import type { Author, CreatedLink, CreateLinks, Link } from './link.ts'
 import type { PatchLinks, PatchRefusal } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
@@ -19,7 +13,7 @@ import type { links } from './subject.ts'
 
 type LinkCalls = WriteCalls<(typeof links)['writes']>
 
-/** Changes links. Each method resolves once the change is on disk and its effects are applied. */
+/** Changes links. Each method resolves once the change is on disk and all readers of events know it. */
 export class LinkWriter {
   readonly #links: LinkCalls
 
@@ -47,7 +41,7 @@ export class LinkWriter {
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
   async changeUrl(command: ChangeUrl): Promise<Link | undefined> {
-    return requireQuota(requireActive(await this.#links.changeUrl(command)), command.quota)
+    return requireQuota(requireActive(await this.#links.changeUrl(command)), command.quota)?.link
   }
 
   /** False if the link was deleted already. Throws `invalid_api_key`. */
@@ -61,7 +55,7 @@ export class LinkWriter {
    */
   async patchLinks(command: PatchLinks): Promise<number> {
     const result = requireActive(await this.#links.patch(command))
-    return requirePatched(result, command.quota).codes.length
+    return requirePatched(result, command.quota).links.length
   }
 
   /** Throws `invalid_api_key`. */
@@ -116,101 +110,4 @@ function requirePatched<Result extends object>(
   const patched = requireQuota(result, quota) as Result | { taken: string }
   if ('taken' in patched) throw new AppError('path_taken', patched.taken)
   return patched
-}
-
-/** Stores the QR image of each code. */
-export interface CodeImages {
-  /** The link is new: its image will be requested. */
-  prepare(link: Addressed): void
-  /** The code has no link any more, or its image another content. */
-  remove(code: Code): void
-}
-
-interface LinkEffectsOptions {
-  versions: Pick<CodeVersions, 'change' | 'changeAll'>
-  codes: Pick<KnownCodes, 'add'>
-  hitLimits: Pick<HitLimits, 'drop' | 'clear'>
-  images: CodeImages
-  indexer: { wake(): void }
-}
-
-/** The effects of committed writes on caches, QR images and the search index. */
-export class LinkEffects implements Effects {
-  readonly #options: LinkEffectsOptions
-
-  constructor(options: LinkEffectsOptions) {
-    this.#options = options
-  }
-
-  linksCreated(links: readonly Pick<CreatedLink, 'code' | 'domainId' | 'reused'>[]): void {
-    const { codes, images, indexer } = this.#options
-    for (const link of links) {
-      const { code, reused } = link
-      // Also for a reused link: the result of the commit that created it may have been lost, and a
-      // scheduled deletion of it is canceled.
-      codes.add(code)
-      this.#drop(code)
-      if (!reused) images.prepare(link)
-    }
-    indexer.wake()
-  }
-
-  /** QR images are created on request: an import would keep their thread busy for minutes. */
-  linksImported(links: readonly { code: Code; paths: readonly string[] }[]): void {
-    for (const { code, paths } of links) {
-      this.#options.codes.add(code)
-      this.#drop(code)
-      this.aliasesChanged({ changed: paths })
-    }
-    this.#options.indexer.wake()
-  }
-
-  /** The hits of this host are known already. */
-  hitsAdded(): void {
-    this.#options.hitLimits.clear()
-  }
-
-  /** Disabled codes or disabled accounts have changed. */
-  rulesChanged(): void {
-    this.#options.versions.changeAll()
-  }
-
-  linksChanged(codes: readonly Code[]): void {
-    for (const code of codes) this.#drop(code)
-  }
-
-  /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */
-  aliasesChanged({
-    changed,
-    isAnyCase = false,
-  }: {
-    changed: readonly string[]
-    isAnyCase?: boolean
-  }): void {
-    const { codes, versions } = this.#options
-    for (const path of changed) {
-      codes.add(path)
-      const folded = toCode(path)
-      if (folded !== undefined) codes.add(folded)
-      versions.change(path)
-    }
-    if (isAnyCase) versions.changeAll()
-  }
-
-  /** The next request stores the new image. */
-  addressesChanged(codes: readonly Code[]): void {
-    for (const code of codes) this.#options.images.remove(code)
-  }
-
-  linksDeleted(codes: readonly Code[]): void {
-    for (const code of codes) {
-      this.#drop(code)
-      this.#options.images.remove(code)
-    }
-  }
-
-  #drop(code: Code): void {
-    this.#options.versions.change(code)
-    this.#options.hitLimits.drop(code)
-  }
 }

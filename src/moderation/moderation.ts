@@ -1,6 +1,7 @@
 /** Disabled links: the owner of the service disables them, and visitors get 410. */
 
-import { subject, write } from '../db/subject.ts'
+import { type Event, RULES_CHANGED } from '../db/events.ts'
+import { perConnection, subject, write } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 
 /** Fits in one line of a table. */
@@ -24,6 +25,38 @@ export interface DisabledCode {
 }
 
 const COLUMNS = 'code, reason, disabled_at AS disabledAt'
+
+interface ModeratedLink {
+  linkId: number
+  accountId: number
+  code: Code
+}
+
+const linksByCode = perConnection((db) => {
+  const find = db.prepare<ModeratedLink, [Code]>(
+    'SELECT id AS linkId, account_id AS accountId, code FROM links WHERE code = ?',
+  )
+  return (code: Code) => find.get(code) ?? undefined
+})
+
+const eventsOf =
+  (kind: 'disabled' | 'enabled') =>
+  (
+    result: { link: ModeratedLink | undefined } | undefined,
+    command: { code: Code; now?: number } | undefined,
+  ): readonly Event[] => {
+    if (!result?.link) return RULES_CHANGED
+    const author = command && { now: command.now }
+    const event = {
+      what: 'link',
+      kind,
+      ...result.link,
+      addresses: [],
+      changed: [],
+      author,
+    } as const
+    return [event, ...RULES_CHANGED]
+  }
 
 /** Disabled links. Once a write has resolved, no redirect follows the old rules. */
 export const moderation = subject({
@@ -58,35 +91,39 @@ export const moderation = subject({
   },
 
   writes: {
-    /** A second call changes the reason. False if no link has the code: it may be mistyped. */
+    /**
+     * A second call changes the reason. Undefined if no link has the code, which is not disabled
+     * either: it may be mistyped.
+     */
     disable: write({
       since: 1,
       prepare(db) {
-        const isKnown = db.prepare<{ known: number }, [Code]>(
-          `SELECT EXISTS (SELECT 1 FROM links WHERE code = ?1)
-             OR EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1) AS known`,
-        )
+        const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
+        const linkOf = linksByCode(db)
         const set = db.prepare<null, [Code, string, number]>(
           `INSERT INTO disabled_codes (code, reason, disabled_at) VALUES (?1, ?2, ?3)
            ON CONFLICT (code) DO UPDATE SET reason = ?2`,
         )
-        return ({ code, reason, now }: { code: Code; reason: string; now: number }): boolean => {
-          if (!isKnown.get(code)?.known) return false
+        return ({ code, reason, now }: { code: Code; reason: string; now: number }) => {
+          const link = linkOf(code)
+          if (!link && !isDisabled.get(code)) return undefined
           set.run(code, reason, now)
-          return true
+          return { link }
         }
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: eventsOf('disabled'),
     }),
 
-    /** False if the code is not disabled. */
+    /** Undefined if the code is not disabled. */
     enable: write({
       since: 1,
       prepare(db) {
         const remove = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
-        return ({ code }: { code: Code }): boolean => remove.run(code).changes > 0
+        const linkOf = linksByCode(db)
+        return ({ code }: { code: Code }) =>
+          remove.run(code).changes > 0 ? { link: linkOf(code) } : undefined
       },
-      effect: (effects) => effects.rulesChanged(),
+      events: eventsOf('enabled'),
     }),
   },
 })

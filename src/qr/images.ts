@@ -1,6 +1,7 @@
 import type { AccountId } from '../accounts/store.ts'
 import type { Addressed } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
+import type { EventReader } from '../db/events.ts'
 import type { Operations } from '../db/subject.ts'
 import { type QrOptions, sizeProblem } from '../draw/options.ts'
 import { joinPage } from '../draw/pdf.ts'
@@ -15,7 +16,6 @@ import { KeyedQueue } from '../lib/keyed-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { links } from '../links/subject.ts'
-import type { CodeImages } from '../links/writer.ts'
 import { contentOf } from './content.ts'
 import { costOf, partsOf } from './costs.ts'
 import { QrFiles } from './files.ts'
@@ -75,7 +75,7 @@ const newQueue = (jobsMax: number, more: Partial<Pace> & { atOnce?: number } = {
   new FairQueue({ ...more, jobsMax, full: () => new AppError('overloaded', '', retryAfter(5)) })
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
-export class QrImages implements CodeImages {
+export class QrImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
   /** All work of the QR thread but removals, by account, or by address and network. */
@@ -326,3 +326,17 @@ export class QrImages implements CodeImages {
     this.#isRendering = false
   }
 }
+
+/**
+ * Stores images of new links. Those of an import are created on request: it would keep the thread
+ * busy for minutes. The next request stores an image of another address.
+ */
+export const imageReader =
+  (images: Pick<QrImages, 'prepare' | 'remove'>): EventReader =>
+  (events) => {
+    for (const event of events) {
+      if (event.what !== 'link') continue
+      if (event.kind === 'created' && !event.isImported) images.prepare(event)
+      if (event.kind === 'deleted' || event.changed.includes('domain')) images.remove(event.code)
+    }
+  }

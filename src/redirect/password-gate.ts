@@ -7,7 +7,6 @@ import { type Client, clientIp, networkOf } from '../hot/client-address.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import { type Clock, HOUR, SECOND } from '../lib/clock.ts'
-import type { Code } from '../lib/code.ts'
 import { isBcrypt } from '../links/link-passwords.ts'
 import type { PasswordAttempt, ProtectedLink } from './follow.ts'
 import type { PasswordRefusal } from './responses.ts'
@@ -19,7 +18,7 @@ export interface GateDeps {
   passwords: Passwords
   throttle: Throttle
   /** Null if the link has another hash by now. */
-  replacePassword(change: { id: number; before: string; after: string }): Promise<Code | null>
+  replacePassword(change: { id: number; before: string; after: string }): Promise<object | null>
 }
 
 const UNLOCKED_MS = 12 * HOUR
@@ -93,8 +92,8 @@ export class PasswordGate {
     try {
       const requester = { queue: 'visitor', key: network, link: String(id) } as const
       const after = await passwords.hash(password, requester)
-      const code = await replacePassword({ id, before, after })
-      return code === null ? link : { id, hash: after }
+      const replaced = await replacePassword({ id, before, after })
+      return replaced === null ? link : { id, hash: after }
     } catch {
       return link
     }

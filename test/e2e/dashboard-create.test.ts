@@ -79,6 +79,35 @@ test('a URL that the account has gets a further link for a path, and stays as it
   expect(await total(app)).toBe(2)
 })
 
+test('a further link is created at once with its URL: a refusal leaves nothing, not even for a moment', async () => {
+  // Room for two of the URLs.
+  const env = { ...ALL.env, FREE_URL_BYTES_MAX: String(URL.length * 2 + 30) }
+  await using app = await testApp({ env })
+  const free = await makeMember(app, 'free@example.com')
+  await app.shorten(URL)
+  const created = () =>
+    app.administer(
+      ({ db }) =>
+        db
+          .query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'links'")
+          .get()?.seq,
+    )
+  const sent = { url: URL, code: 'the-poster' }
+  const both = await Promise.all([free.post(LINKS, sent), free.post(LINKS, sent)])
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 422])
+  expect(both.find(({ status }) => status === 422)?.invalid).toEqual(['code'])
+  expect(await linkAt(app, await newestCode(app))).toMatchObject({
+    url: URL,
+    aliases: ['the-poster'],
+  })
+  expect([await total(app), created()]).toEqual([2, 2])
+  const refused = await free.post(LINKS, { url: URL, code: 'a-flyer' })
+  expect([refused.status, refused.invalid]).toEqual([422, ['url']])
+  expect([await total(app), created()]).toEqual([2, 2])
+  expect((await app.call('GET', '/a-flyer')).status).toBe(404)
+  expect(problemsOf(app)).toEqual([])
+})
+
 const refusals = [
   { sent: { code: 'menu' }, env: {}, field: 'code', error: '6 to 20 letters and digits' },
   { sent: { code: 'a//b' }, env: ALL.env, field: 'code', error: 'segment' },

@@ -88,7 +88,7 @@ test('values beyond a limit can be kept and made fewer, and no further one is ad
       author: { accountId: 1, now: app.now() },
     })
   for (const patch of [{ title: 'x' }, { removeTags: ['tag-3'] }, { tags: tags.slice(5) }]) {
-    expect(await change(patch)).toMatchObject({ codes: [CODE] })
+    expect(await change(patch)).toMatchObject({ links: [{ code: CODE }] })
   }
   expect(await change({ addTags: ['one-more'] })).toBe('too_many_tags')
   expect(await change({ starts_at: 3000 })).toBe('bad_times')

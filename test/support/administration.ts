@@ -18,7 +18,7 @@ export function administrationOf(path: string, clock: Clock): Administration & D
   const { db } = folder
   const send = async (name: string, args: unknown) =>
     inTransaction(db, () => functionOf(writeFunctions(subjects, db, { id: '' }), name)(args))
-  const data = openSubjects(subjects, { db, callReader: send, callWriter: send, effects: [] })
+  const data = openSubjects(subjects, { db, callReader: send, callWriter: send, readers: [] })
   const domains = new DomainMap(
     db,
     { all: 0 },

@@ -29,7 +29,7 @@ const ALONE: WriterHost = { id: '' }
 
 /**
  * The operations of a subject as plain functions, on one connection that may write. A write needs a
- * transaction of the caller, has no effects, and its result stays packed.
+ * transaction of the caller, tells no reader, and its result stays packed.
  */
 export function operationsOn<One extends Subjects[string]>(
   db: Database,
@@ -52,5 +52,5 @@ export function dataOn<All extends Subjects>(
 ): DataOf<All> {
   const functions = { ...scanFunctions(subjects, db), ...writeFunctions(subjects, db, host) }
   const call = async (name: string, args: unknown) => functionOf(functions, name)(args)
-  return openSubjects(subjects, { db, callReader: call, callWriter: call, effects: [] })
+  return openSubjects(subjects, { db, callReader: call, callWriter: call, readers: [] })
 }

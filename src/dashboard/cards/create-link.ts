@@ -8,7 +8,6 @@ import { type Code, newCode, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { type NewLinkFields, reserve, shorten } from '../../links/create.ts'
 import { BAD_TIMES, ShortenBody } from '../../links/schema.ts'
-import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { atField, FormRefusal, isFormError, refuse, refuseAt } from '../responses.ts'
@@ -51,9 +50,9 @@ export async function createLink(context: PageContext): Promise<Created> {
   if (sent === '' && !path) throw refuseAt('url', 'Paste a URL, or choose a path to reserve.')
   if (sent === '') return reserveLink(context, fields)
   const { url } = await atField('url', () => parseWith(ShortenBody, { url: withScheme(sent) }))
-  const created = await atPath(() => shorten(deps, user.account, url, fields))
+  // A path asks for a further link to a URL that the account may have.
+  const created = await atPath(() => shorten(deps, user.account, url, fields, { reuse: !path }))
   const { code, passcode } = created
-  if (created.reused && path) return createAnother(context, url, fields)
   return {
     kind: created.reused ? 'reused' : 'created',
     code: code as Code,
@@ -69,24 +68,6 @@ async function reserveLink(
   const free = code ?? newCode(deps.random)
   const { passcode } = await atPath(() => reserve(deps, user.account, free, fields))
   return { kind: 'reserved', code: free, url: null, passcode }
-}
-
-/** A further link to a URL that the account has: it was asked for by its own path. */
-async function createAnother(
-  context: PageContext,
-  url: NonNullable<Parameters<typeof updateOwnedLink>[2]>['url'],
-  fields: NewLinkFields,
-): Promise<Created> {
-  const { deps, user } = context
-  const reserved = await reserveLink(context, fields)
-  const { code } = reserved
-  try {
-    await atField('url', () => updateOwnedLink(deps, user.account, { code, url }))
-  } catch (error) {
-    if (isFormError(error)) await deleteOwnedLink(deps, user.account, code)
-    throw error
-  }
-  return { ...reserved, kind: 'created', url: url.text }
 }
 
 /** Shows an error at the field that caused it. */

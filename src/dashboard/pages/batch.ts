@@ -1,16 +1,12 @@
-import type { PublicUrls } from '../../addresses/urls.ts'
 import { parsePrintOptions } from '../../draw/options.ts'
 import { parseWith } from '../../http/body.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
+import { CSV_TYPE } from '../../lib/csv.ts'
+import { fullCsv } from '../../links/csv.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import { exportLinks } from '../../links/export.ts'
 import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
-import {
-  type PropertiesChange,
-  propertiesView,
-  SETTABLE_PROPERTIES,
-} from '../../links/property-table.ts'
+import type { PropertiesChange } from '../../links/property-table.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
@@ -250,7 +246,7 @@ async function changeMore(
 
 /** A file with a few links. */
 const exportSome = (deps: DashboardDeps, links: readonly DetailedLink[]): Response =>
-  csvResponse(deps, HEAD + linkLines(deps, links))
+  csvResponse(deps, fullCsv.head + fullCsv.lines(deps.addresses, links))
 
 function csvResponse(
   { clock }: DashboardDeps,
@@ -260,42 +256,13 @@ function csvResponse(
   return fileResponse(body, { name: `hopcode-links-${day}.csv`, type: CSV_TYPE })
 }
 
-type CellOf = (link: DetailedLink, addresses: PublicUrls) => string | number | null
-
-const COLUMNS: Readonly<Record<string, CellOf>> = {
-  code: ({ code }) => code,
-  short_url: (link, addresses) => addresses.display(link),
-  url: ({ url }) => url,
-  created_at: ({ createdAt }) => isoTime(createdAt),
-  hits: ({ hitCount }) => hitCount,
-}
-const CELLS = Object.values(COLUMNS)
-const PROPERTY_NAMES = [...SETTABLE_PROPERTIES.map(({ name }) => name), 'protected'] as const
-const HEAD = BYTE_ORDER_MARK + csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
-
-const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
-  links
-    .map((link) => {
-      const view = propertiesView(addresses, link.properties)
-      const properties = PROPERTY_NAMES.map((name) => {
-        const value = view[name]
-        if (name === 'destinations') return jsonCell(view.destinations)
-        if (Array.isArray(value)) return value.join(', ')
-        return typeof value === 'boolean' ? String(value) : value
-      })
-      return csvLine([...CELLS.map((cellOf) => cellOf(link, addresses)), ...properties])
-    })
-    .join('')
-
-const jsonCell = (list: readonly object[]) => (list.length === 0 ? '' : JSON.stringify(list))
-
 async function* csvOf(
   deps: DashboardDeps,
   chunks: AsyncGenerator<DetailedLink[], void, undefined>,
 ): AsyncGenerator<string, void, undefined> {
-  let head = HEAD
+  let { head } = fullCsv
   for await (const links of chunks) {
-    yield head + linkLines(deps, links)
+    yield head + fullCsv.lines(deps.addresses, links)
     head = ''
   }
 }

@@ -1,0 +1,142 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { PasswordHashing } from '../accounts/passwords.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
+import type { Address } from '../addresses/address.ts'
+import { type AliasPatch, type AliasRules, patchAliases } from '../addresses/names.ts'
+import { AppError } from '../errors.ts'
+import type { Code } from '../lib/code.ts'
+import type { DestinationPolicy } from './destination-policy.ts'
+import type { RuledDestination } from './destination-rules.ts'
+import { type NewUrlFilter, type ParsedUrl, parseKnownUrl } from './link.ts'
+import type { LinkChange } from './link-change.ts'
+import { withHash } from './link-passwords.ts'
+import { type LinkProperties, NO_PROPERTIES, type PropertiesPatch } from './property-table.ts'
+import type { LinkReads } from './read.ts'
+import { Url } from './url.ts'
+
+/** Decides about new links and changes as far as that needs no writer, in one order. */
+
+export interface CheckDeps {
+  aliasRules: AliasRules
+  blocklist: NewUrlFilter
+  destinationPolicy: DestinationPolicy
+  passwords: PasswordHashing
+  reads: LinkReads
+}
+
+/** What is asked of a link. Its texts are well-formed. */
+export interface LinkInput extends LinkChange {
+  url?: ParsedUrl | undefined
+  /** Only of a new link. Absent: a generated one. */
+  code?: Code | null | undefined
+}
+
+/** The same as the writer takes it: nothing of it is refused so far. */
+export interface Draft {
+  url: ParsedUrl | undefined
+  code: Code | undefined
+  patch: PropertiesPatch
+  aliases: AliasPatch | undefined
+}
+
+/** What links have. It is not refused if they are to keep it: its host may be blocked since. */
+interface Before {
+  url?: string | null
+  /** Of each link that is changed. */
+  properties?: readonly LinkProperties[]
+  aliases?: readonly Address[]
+}
+
+const NOTHING: Before = { properties: [NO_PROPERTIES] }
+
+const BAD_ALIAS_OWNER = 'Invalid aliases: only owners of the service can add some'
+
+/**
+ * `before`: absent for a new link. Throws `alias_not_allowed`, `path_taken`,
+ * `destinations_not_allowed`, `invalid_value`, then `code_in_use`, then `url_blocked` or
+ * `own_host`, then `busy`.
+ */
+export async function check(
+  deps: CheckDeps,
+  owner: Pick<Account, 'id'>,
+  input: LinkInput,
+  before = NOTHING,
+): Promise<Draft> {
+  const { url, code, aliases, expired_url: expired, ...change } = input
+  if (aliases) requireAliases(deps, owner.id, aliases, before)
+  const added = addedTo(before, input)
+  deps.destinationPolicy.requireAllowed(owner.id, added.rules)
+  const refusal = refusalOfUrls(deps.blocklist, added)
+  if (refusal) {
+    // A code in use is reported before a blocked URL.
+    if (code && deps.reads.findByCode(code)) throw new AppError('code_in_use', code)
+    throw refusal
+  }
+  const patch = await withHash(deps.passwords, owner.id, change)
+  const expired_url = expired === undefined ? undefined : (expired?.text ?? null)
+  return { url, code: code ?? undefined, aliases, patch: { ...patch, expired_url } }
+}
+
+function requireAliases(
+  { aliasRules }: CheckDeps,
+  accountId: AccountId,
+  patch: AliasPatch,
+  before: Before,
+): void {
+  const { added } = patchAliases(before.aliases ?? [], patch)
+  if (before === NOTHING && added.length > 0 && !aliasRules.mayAdd(accountId)) {
+    throw new AppError('invalid_value', BAD_ALIAS_OWNER)
+  }
+  aliasRules.requireAllowed(accountId, added)
+}
+
+interface Urls {
+  url?: ParsedUrl | null | undefined
+  expired_url?: ParsedUrl | null | undefined
+  destinations?: readonly Pick<RuledDestination, 'url'>[] | undefined
+}
+
+/** What one of the links does not have yet. */
+function addedTo(
+  { url: urlBefore, properties = [] }: Before,
+  { url, expired_url: expired, destinations = [] }: LinkInput,
+): Urls & { rules: RuledDestination[] } {
+  const isNew = (has: (link: LinkProperties) => boolean) => !properties.every(has)
+  const hasUrl = (rule: RuledDestination) => (link: LinkProperties) =>
+    link.destinations.some((one) => one.url === rule.url)
+  const hasRule = (rule: RuledDestination) => (link: LinkProperties) =>
+    link.destinations.some((one) => isDeepStrictEqual(one, rule))
+  return {
+    url: url?.text === urlBefore ? undefined : url,
+    expired_url:
+      expired && isNew((link) => link.expired_url === expired.text) ? expired : undefined,
+    destinations: destinations.filter((rule) => isNew(hasUrl(rule))),
+    rules: destinations.filter((rule) => isNew(hasRule(rule))),
+  }
+}
+
+/** The error with which the first URL that may be no destination is refused. */
+export function refusalOfUrls(
+  blocklist: NewUrlFilter,
+  { url, expired_url, destinations = [] }: Urls,
+): AppError | undefined {
+  for (const one of [url, expired_url]) {
+    const refusal = one && blocklist.refusalOf(one)
+    if (refusal) return refusal
+  }
+  for (const one of destinations) {
+    const refusal = blocklist.refusalOf(parseKnownUrl(one.url))
+    if (refusal) return refusal
+  }
+  return undefined
+}
+
+/** The URL if it may be shortened, or the error with which `shorten` refuses it. */
+export function checkUrl(
+  { blocklist }: Pick<CheckDeps, 'blocklist'>,
+  text: unknown,
+): ParsedUrl | AppError {
+  const { success, data, error } = Url.safeParse(text)
+  if (!success) return new AppError('invalid_value', error.issues[0]?.message)
+  return blocklist.refusalOf(data) ?? data
+}
