@@ -14,12 +14,8 @@ import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from '
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
 import { importRoutes } from './import/routes.ts'
-import {
-  linkListRoutes,
-  linkLookupRoutes,
-  linkPropertyRoutes,
-  linkWriteRoutes,
-} from './links/routes.ts'
+import { listRoutes, ownListRoutes } from './links/list-routes.ts'
+import { linkLookupRoutes, linkPropertyRoutes, linkWriteRoutes } from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import { type ControlFollower, controlFollower } from './redirect/control.ts'
@@ -134,8 +130,9 @@ function routes(service: Service, follow: ControlFollower) {
     .use(compressed())
     .use(countUnsent(service))
     .use(linkWriteRoutes(service))
-    .use(linkListRoutes(service))
+    .use(listRoutes(service))
     .use(linkLookupRoutes(service))
+    .use(ownListRoutes(service))
     .use(linkPropertyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))

@@ -14,6 +14,7 @@ import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
+import { lists } from './links/list-subject.ts'
 import { properties } from './links/properties.ts'
 import { publicPages } from './links/public-pages.ts'
 import { links } from './links/subject.ts'
@@ -35,6 +36,7 @@ export const subjects = {
   blockedHosts,
   domains,
   links,
+  lists,
   properties,
   aliases,
   imports,

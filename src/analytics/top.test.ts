@@ -64,7 +64,7 @@ function setUp(db: Database, links: number, hits: readonly Hit[]) {
   }
   return {
     data: { topLinks: counted },
-    pages: new LinkPages({ links: listCalls }),
+    pages: new LinkPages({ lists: listCalls }),
     expected,
     lookups,
   }

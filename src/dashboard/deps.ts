@@ -18,6 +18,7 @@ import type { Log } from '../lib/log.ts'
 import type { CreateDeps } from '../links/create.ts'
 import { AccountDeletion } from '../links/deletion.ts'
 import type { DestinationReads } from '../links/destination.ts'
+import type { ListDeps } from '../links/list-views.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
 import type { QrImages } from '../qr/images.ts'
@@ -29,7 +30,7 @@ import { Cookies } from './auth/cookies.ts'
 export const OIDC_CALLBACK = '/app/sign-in/oidc/callback'
 
 /** Parts of the service that the pages use. */
-interface CommonDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
+interface CommonDeps extends CreateDeps, ReadDeps, ListDeps, PropertiesDeps, GuardDeps {
   data: Data
   passwords: Passwords
   bodies: RequestBodies

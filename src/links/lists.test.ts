@@ -260,7 +260,7 @@ function threadOf(lists: LinkLists, calls: string[]) {
   const note = ({ accountId, search = '' }: Partial<ListQuery>, background = false) =>
     calls.push(`${accountId} ${search} ${background ? 'background' : 'urgent'}`)
   return {
-    links: {
+    lists: {
       pageSlice(query: ListQuery, { background }: CallOptions = {}) {
         note(query, background)
         return thread.call('listLinksSlice', query, { background })

@@ -267,12 +267,12 @@ const SEARCH_DEADLINE_MS = 10_000
 
 /** Finds pages of links on the reader thread, in time slices between which other calls run. */
 export class LinkPages {
-  readonly #links: ListCalls
+  readonly #lists: ListCalls
   readonly #deadlineMs: number
   readonly #pages = new KeyedQueue<AccountId>()
 
-  constructor(data: { links: ListCalls }, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
-    this.#links = data.links
+  constructor(data: { lists: ListCalls }, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
+    this.#lists = data.lists
     this.#deadlineMs = deadlineMs
   }
 
@@ -285,14 +285,14 @@ export class LinkPages {
     // A list without a filter takes one slice, nearly always: it runs before every search.
     const background = isFiltered(query) || query.byHits === true
     return this.#inOrder(query.accountId, { background, signal }, (options) =>
-      this.#links.pageSlice(query, options),
+      this.#lists.pageSlice(query, options),
     )
   }
 
   /** The first links of an account by their hits. Throws as `findPage`. */
   rank(query: RankQuery): Promise<Ranked[]> {
     return this.#inOrder(query.accountId, { background: true }, (options) =>
-      this.#links.rankingSlice(query, options),
+      this.#lists.rankingSlice(query, options),
     )
   }
 

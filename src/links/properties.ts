@@ -1,18 +1,14 @@
 import type { Database } from 'bun:sqlite'
-import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import type { StoredAlias } from '../addresses/names.ts'
-import { pastedSearch } from '../addresses/resolve.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import { type Operations, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
-import { isoTime, MINUTE } from '../lib/clock.ts'
+import { isoTime } from '../lib/clock.ts'
 import { check } from './check.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
-import type { LinkPages } from './lists.ts'
-import type { OwnListQuery, OwnListView } from './own-list-schema.ts'
 import {
   type LinkProperties,
   NO_PROPERTIES,
@@ -86,42 +82,12 @@ export function getProperties(deps: PropertiesDeps, owner: Account, code: string
     hitCount: deps.hits.ofLink(link.id),
     properties: deps.properties.propertiesOf(link.id),
   }
-  return viewOf(deps, detailed, deps.aliases.ofLink(link.id))
+  return ownView(deps, detailed, deps.aliases.ofLink(link.id))
 }
 
-/**
- * A page of the account's links with their properties, newest first. The search finds what the
- * search of the dashboard finds. Throws `search_timeout`.
- */
-export async function listWithProperties(
-  deps: PropertiesDeps & { pages: Pick<LinkPages, 'findPage'> },
-  { id: accountId }: Account,
-  { limit, offset, search, tag, state }: z.output<typeof OwnListQuery>,
-  signal?: AbortSignal,
-): Promise<OwnListView> {
-  const now = deps.clock()
-  const { total, links } = await deps.pages.findPage(
-    {
-      accountId,
-      limit,
-      offset,
-      ...pastedSearch(deps, accountId, search),
-      inProperties: true,
-      tag,
-      // Matches are counted once a minute.
-      state: state && { is: state, at: now - (now % MINUTE) },
-    },
-    signal,
-  )
-  const aliases = deps.aliases.ofLinks(links.map(({ id }) => id))
-  const items = withDetails(deps, links).map((link) =>
-    viewOf(deps, link, aliases.get(link.id) ?? []),
-  )
-  return { total, limit, offset, count: items.length, items }
-}
-
-function viewOf(
-  { addresses }: PropertiesDeps,
+/** A link of the account as the API shows it to the account. */
+export function ownView(
+  { addresses }: Pick<PropertiesDeps, 'addresses'>,
   link: DetailedLink,
   aliases: readonly StoredAlias[],
 ): PropertiesView {

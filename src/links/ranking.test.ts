@@ -52,7 +52,7 @@ function setUp(
   let slices = 0
   const lists = linkLists(db, { chunkLinks, rankAtOnce, sliceMs, monotonic: () => now })
   const pages = new LinkPages({
-    links: {
+    lists: {
       async pageSlice(query) {
         slices++
         return lists.listLinksSlice(query)

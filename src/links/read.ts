@@ -1,24 +1,15 @@
 import type { Database } from 'bun:sqlite'
-import type { z } from 'zod'
-import type { Account } from '../accounts/store.ts'
-import type { AliasReads } from '../addresses/names.ts'
 import { prepareAddressed } from '../addresses/names.ts'
-import { pastedSearch } from '../addresses/resolve.ts'
-import type { PublicUrls } from '../addresses/urls.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { LINK_COLUMNS, type Link, type SecretLink } from './link.ts'
-import type { LinkPages } from './lists.ts'
-import type { ListQuery, ListView, LookupView } from './schema.ts'
+import type { LookupView } from './schema.ts'
 
 export interface ReadDeps {
   reads: LinkReads
-  pages: Pick<LinkPages, 'findPage'>
   hits: HitCounts
-  addresses: PublicUrls
-  aliases: AliasReads
 }
 
 /** The link of a code in any letter case. Throws `code_not_found`, also for a malformed code. */
@@ -35,34 +26,13 @@ export function lookup(deps: ReadDeps, code: string): LookupView {
   return lookupView(link, deps.hits.ofLink(link.id), deps.reads.publicUrlOf(link))
 }
 
-function lookupView(link: Link, hitCount: number, url = link.url): LookupView {
+export function lookupView(link: Link, hitCount: number, url = link.url): LookupView {
   return {
     code: link.code,
     url,
     created_at: isoTime(link.createdAt),
     hit_count: hitCount,
   }
-}
-
-/** A page of the account's codes, newest first. Hits are read last, so that none is missing. */
-export async function list(
-  deps: ReadDeps,
-  { id }: Account,
-  { limit, offset, search }: z.output<typeof ListQuery>,
-  signal?: AbortSignal,
-): Promise<ListView> {
-  const { pages, hits, addresses } = deps
-  const { total, links } = await pages.findPage(
-    { accountId: id, limit, offset, ...pastedSearch(deps, id, search) },
-    signal,
-  )
-  const counts = hits.of(links.map((link) => link.id))
-  const items = links.map((link) => ({
-    ...lookupView(link, counts.get(link.id) ?? 0),
-    short_url: addresses.short(link),
-    qr_url: addresses.qr(link),
-  }))
-  return { total, limit, offset, count: items.length, items }
 }
 
 /** Reads of one row, on the control thread's own connection. */

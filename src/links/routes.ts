@@ -5,17 +5,14 @@ import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
 import { changeOf } from './link-change.ts'
-import { OwnListQuery, OwnListView } from './own-list-schema.ts'
-import { changeLink, getProperties, listWithProperties, type PropertiesDeps } from './properties.ts'
-import { list, lookup, type ReadDeps } from './read.ts'
+import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
+import { lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
   bulkBody,
   DeleteBody,
   DeletedView,
   LinkBody,
-  ListQuery,
-  ListView,
   LookupView,
   PropertiesView,
   ReserveBody,
@@ -165,26 +162,6 @@ const bulkRoutes = (deps: Deps) => {
   )
 }
 
-export const linkListRoutes = (deps: Deps) =>
-  new Elysia({ name: 'links.list', prefix: '/api' }).use(requireKey(deps, 'read')).get(
-    '/list',
-    async ({ account, query, request }) => {
-      return longJson(await list(deps, account, parseWith(ListQuery, query), request.signal))
-    },
-    {
-      detail: operation({
-        id: 'listLinks',
-        summary: "The account's codes, newest first",
-        description: [
-          'Never contains passcodes. `total` is the number of all codes that match, so `offset`',
-          'can go from page to page.',
-        ].join(' '),
-        query: ListQuery,
-        answers: { 200: { description: 'A page of codes.', view: ListView } },
-      }),
-    },
-  )
-
 export const linkLookupRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.lookup', prefix: '/api' })
     .use(publicly(deps, { budget: 'read' }))
@@ -205,22 +182,6 @@ export const linkPropertyRoutes = (deps: Deps) =>
 const propertyReads = (deps: Deps) =>
   new Elysia({ name: 'links.properties.read', prefix: '/api' })
     .use(requireKey(deps, 'read'))
-    .get(
-      '/links',
-      async ({ account, query, request }) => {
-        const parsed = parseWith(OwnListQuery, query)
-        return longJson(await listWithProperties(deps, account, parsed, request.signal))
-      },
-      {
-        detail: operation({
-          id: 'listOwnLinks',
-          summary: 'Links of the account with their properties, newest first',
-          description: 'As `list`, with properties and aliases, which the search covers too.',
-          query: OwnListQuery,
-          answers: { 200: { description: 'A page of links.', view: OwnListView } },
-        }),
-      },
-    )
     .get('/links/:code', ({ account, params }) => getProperties(deps, account, params.code), {
       detail: operation({
         id: 'getLink',

@@ -79,11 +79,6 @@ export const bulkBody = (itemsMax: number) => {
   return strictBody({ urls }, message).meta({ id: 'BulkShortenBody' })
 }
 
-const LIST_LIMIT_MAX = 200
-/** Characters. Longer texts take longer to compare and are not needed. */
-export const SEARCH_MAX = 200
-const SEARCH_TOO_LONG = `Invalid search: must have at most ${SEARCH_MAX} characters`
-
 /**
  * A query parameter is text that means a whole number: `meta` overrides the type in the API
  * description.
@@ -103,34 +98,12 @@ export const wholeNumber = (
     .meta({ type: 'integer', maximum, ...about })
     .transform(Number)
 
-export const ListQuery = z.object({
-  limit: wholeNumber(`Invalid limit: must be an integer between 1 and ${LIST_LIMIT_MAX}`, {
-    minimum: 1,
-    maximum: LIST_LIMIT_MAX,
-    default: 50,
-    description: 'How many codes to give.',
-  }),
-  offset: wholeNumber('Invalid offset: must be an integer of at least 0', {
-    minimum: 0,
-    default: 0,
-    description: 'How many codes to skip.',
-  }),
-  search: z
-    .string('Invalid search: must be a text')
-    .refine((text) => [...text].length <= SEARCH_MAX, SEARCH_TOO_LONG)
-    .optional()
-    .meta({
-      description: 'A part of the code or the URL, in any letter case.',
-      maxLength: SEARCH_MAX,
-    }),
-})
-
-const CountField = z.int().min(0)
+export const CountField = z.int().min(0)
 const CodeField = z
   .string()
   .regex(/^[A-Z0-9]{6,20}$/)
   .meta({ example: 'SPRING26' })
-const AddressField = z.string().meta({ format: 'uri' })
+export const AddressField = z.string().meta({ format: 'uri' })
 const TimeField = z.string().meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
 const OwnPasscode = z
   .string()
@@ -208,21 +181,6 @@ export const LookupView = z
   })
   .meta({ id: 'Link' })
 export type LookupView = z.infer<typeof LookupView>
-
-const ListedView = LookupView.extend({ short_url: AddressField, qr_url: AddressField }).meta({
-  id: 'ListedLink',
-})
-
-export const ListView = z
-  .object({
-    total: CountField,
-    limit: CountField,
-    offset: CountField,
-    count: CountField,
-    items: z.array(ListedView),
-  })
-  .meta({ id: 'LinkPage' })
-export type ListView = z.infer<typeof ListView>
 
 /** The JSON of properties in requests and responses, derived from their table. */
 

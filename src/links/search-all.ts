@@ -4,7 +4,8 @@ import { type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { ID_MAX } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
-import { comparison, isSearchable, PROPERTY_TEXT, type Row } from './search.ts'
+import { comparison, isSearchable, type Row } from './search.ts'
+import { PROPERTY_TEXT } from './search-index.ts'
 
 /** A search over the links of all accounts, for the owner of the service. */
 
@@ -94,7 +95,7 @@ export interface FoundLinks {
 
 /** Links of all accounts whose texts have all words. Throws `search_timeout`. */
 export async function findInAll(
-  { links: calls }: { links: ScanCalls<typeof searchAllScans> },
+  { lists }: { lists: ScanCalls<typeof searchAllScans> },
   { text, limit }: { text: string; limit: number },
 ): Promise<FoundLinks> {
   const endsAt = performance.now() + DEADLINE_MS
@@ -102,7 +103,7 @@ export async function findInAll(
   let from: Cursor | undefined
   do {
     if (performance.now() > endsAt) throw new AppError('search_timeout', '', retryAfter(1))
-    const slice: Slice = await calls.allSlice(
+    const slice: Slice = await lists.allSlice(
       { text, from, limit: limit + 1 },
       { background: true },
     )

@@ -2,13 +2,56 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { localWrite, type WriteCalls } from '../db/subject.ts'
 import type { Link } from './link.ts'
-import { INDEXED_BYTES, indexText, PROPERTY_TEXT } from './search.ts'
 
 /**
  * The writer's side of the search index. Indexing a link costs several times as much as storing it,
  * so links are indexed after their creation, in the order of their ids, up to
  * `search_progress.indexed_to`.
  */
+
+const ASCII = /^[\0-\x7f]*$/
+const MARKS = /\p{Mn}+/gu
+
+/** Letters that have no decomposition. */
+const PLAIN: Readonly<Record<string, string>> = { ς: 'σ', ß: 'ss', ø: 'o', ł: 'l', đ: 'd', æ: 'ae' }
+const PLAINED = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'g')
+
+/**
+ * Removes letter case and accents for comparisons. Marks go before the decomposition too: its time
+ * is quadratic in the length of a run of them.
+ */
+export function fold(text: string): string {
+  const small = text.toLowerCase()
+  if (ASCII.test(small)) return small
+  const bare = small.replace(MARKS, '').normalize('NFD').replace(MARKS, '')
+  return bare.replace(PLAINED, (letter) => PLAIN[letter] ?? letter)
+}
+
+/** The index has the first bytes of URL and properties: a link with more is always a candidate. */
+const INDEXED_BYTES = 512
+/** Marks such a link in the index. No other text there has so many spaces in a row. */
+export const LONG = '   '
+
+const ALIASES_OF_LINK = 'FROM aliases WHERE link_id = links.id'
+const HAS_TEXT = `(coalesce(title, tags, note, destinations) IS NOT NULL
+  OR EXISTS (SELECT 1 ${ALIASES_OF_LINK}))`
+/** The searched properties and aliases of a link as one text; null if it has none. */
+export const PROPERTY_TEXT = `CASE WHEN ${HAS_TEXT} THEN concat_ws(' ', title,
+  (SELECT group_concat(value, ' ') FROM json_each(tags)), note,
+  (SELECT group_concat(value ->> 'url', ' ') FROM json_each(destinations)),
+  (SELECT group_concat('/' || path, ' ') ${ALIASES_OF_LINK})) END`
+
+/** As `fold`, and each run of spaces is one: properties are texts of several words. */
+const foldSpaced = (text: string): string => fold(text).replace(/\s+/gu, ' ')
+
+/** The text of a link in the index. */
+export function indexText({ code, url, text }: Pick<IndexedRow, 'code' | 'url' | 'text'>): string {
+  const address = Buffer.from(fold(`${code} ${url ?? ''}`))
+  const properties = Buffer.from(foldSpaced(text ?? '').trim())
+  const isLong = address.length > INDEXED_BYTES || properties.length > INDEXED_BYTES
+  const parts = [address, properties].map((bytes) => bytes.toString('utf8', 0, INDEXED_BYTES))
+  return `${isLong ? LONG : ''}${parts.join(' ').trimEnd()}`
+}
 
 /** Row id of account ?1 and link ?2 in the index. */
 const ROWID = '(?1 << 32 | ?2)'
@@ -24,6 +67,7 @@ const STEP_CHARACTERS_MAX = 12 * 1024
 const AUTOMERGE = 8
 
 type IndexedLink = Pick<Link, 'id' | 'accountId' | 'code' | 'url'>
+/** `text`: `PROPERTY_TEXT`. */
 type IndexedRow = IndexedLink & { text: string | null }
 const INDEXED_COLUMNS = `id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url,
   ${PROPERTY_TEXT} AS text`

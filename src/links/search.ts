@@ -3,6 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
 import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './count-index.ts'
 import type { Link } from './link.ts'
+import { fold, LONG, PROPERTY_TEXT } from './search-index.ts'
 import { urlForms } from './url-forms.ts'
 
 /**
@@ -12,62 +13,13 @@ import { urlForms } from './url-forms.ts'
  * `search_progress.indexed_to` are not in the index yet: their rows are all compared.
  */
 
-const ASCII = /^[\0-\x7f]*$/
-const MARKS = /\p{Mn}+/gu
 /** Removes letter case only. Greek has two small forms of sigma. */
 const lower = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
 
-/** Letters that have no decomposition. */
-const PLAIN: Readonly<Record<string, string>> = { ς: 'σ', ß: 'ss', ø: 'o', ł: 'l', đ: 'd', æ: 'ae' }
-const PLAINED = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'g')
-
-/**
- * Removes letter case and accents for comparisons. Marks go before the decomposition too: its time
- * is quadratic in the length of a run of them.
- */
-function fold(text: string): string {
-  const small = text.toLowerCase()
-  if (ASCII.test(small)) return small
-  const bare = small.replace(MARKS, '').normalize('NFD').replace(MARKS, '')
-  return bare.replace(PLAINED, (letter) => PLAIN[letter] ?? letter)
-}
-
 /** Characters in one entry of the index. */
 const TRIGRAM = 3
-/** The index has the first bytes of URL and properties: a link with more is always a candidate. */
-export const INDEXED_BYTES = 512
-/** Marks such a link in the index. No other text there has so many spaces in a row. */
-const LONG = '   '
 /** More trigrams exclude hardly any further link, and each takes time. */
 const TRIGRAMS_MAX = 4
-
-const ALIASES_OF_LINK = 'FROM aliases WHERE link_id = links.id'
-const HAS_TEXT = `(coalesce(title, tags, note, destinations) IS NOT NULL
-  OR EXISTS (SELECT 1 ${ALIASES_OF_LINK}))`
-/** The searched properties and aliases of a link as one text; null if it has none. */
-export const PROPERTY_TEXT = `CASE WHEN ${HAS_TEXT} THEN concat_ws(' ', title,
-  (SELECT group_concat(value, ' ') FROM json_each(tags)), note,
-  (SELECT group_concat(value ->> 'url', ' ') FROM json_each(destinations)),
-  (SELECT group_concat('/' || path, ' ') ${ALIASES_OF_LINK})) END`
-
-/** As `fold`, and each run of spaces is one: properties are texts of several words. */
-const foldSpaced = (text: string): string => fold(text).replace(/\s+/gu, ' ')
-
-interface IndexedTexts {
-  code: Code
-  url: string | null
-  /** `PROPERTY_TEXT`. */
-  text: string | null
-}
-
-/** What the index stores of a link. */
-export function indexText({ code, url, text }: IndexedTexts): string {
-  const address = Buffer.from(fold(`${code} ${url ?? ''}`))
-  const properties = Buffer.from(foldSpaced(text ?? '').trim())
-  const isLong = address.length > INDEXED_BYTES || properties.length > INDEXED_BYTES
-  const parts = [address, properties].map((bytes) => bytes.toString('utf8', 0, INDEXED_BYTES))
-  return `${isLong ? LONG : ''}${parts.join(' ').trimEnd()}`
-}
 
 /**
  * Whether any link can contain it: no URL contains a space or a control character, and properties

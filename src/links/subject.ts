@@ -4,13 +4,9 @@ import { creationEvent, linkEvent, namesOf } from './events.ts'
 import { missingRights } from './hand-over.ts'
 import { codeScans } from './known-codes.ts'
 import { type Author, encodeCreate, NAMED_LINK, type NamedLink } from './link.ts'
-import { listScans } from './lists.ts'
-import { exportScans } from './pieces.ts'
 import { LinkReads } from './read.ts'
-import { searchAllScans } from './search-all.ts'
 import { indexWrites } from './search-index.ts'
 import { type Creation, linkWrites } from './store.ts'
-import { tagScans } from './tags.ts'
 
 interface ReplacePassword {
   id: number
@@ -23,7 +19,7 @@ interface ReplacePassword {
 export const links = subject({
   reads: (db) => Object.assign(new LinkReads(db), { missingRights: missingRights(db) }),
 
-  scans: { ...listScans, ...tagScans, ...exportScans, ...codeScans, ...searchAllScans },
+  scans: codeScans,
 
   writes: {
     ...indexWrites,

@@ -146,7 +146,7 @@ test('a client that stops reading stops the export: no further links are read', 
     await app.call('POST', '/api/bulk-shorten', { key: 'enterprise', json: { urls } })
   }
   using calls = spyOn(Thread.prototype, 'call')
-  const reads = () => calls.mock.calls.filter(([name]) => name === 'links.below').length
+  const reads = () => calls.mock.calls.filter(([name]) => name === 'lists.below').length
   expect(rowsOf((await member.get(EXPORT)).text)).toHaveLength(2000)
   const whole = reads()
   for (let n = 0; n < 3; n++) {

@@ -154,7 +154,7 @@ async function reportHits(context: PageContext): Promise<HitsPage> {
   if (query.tag !== undefined) {
     const { tag } = query
     const limit = REPORT_LINKS_MAX + 1
-    const found = await deps.data.links.withTag({ accountId, tag, limit })
+    const found = await deps.data.lists.withTag({ accountId, tag, limit })
     const linkIds = found.slice(0, REPORT_LINKS_MAX)
     const note =
       found.length > linkIds.length

@@ -6,10 +6,11 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
 import type { LinkFilter, LinkStateName } from '../../links/link-sources.ts'
+import { SEARCH_MAX } from '../../links/list-schema.ts'
 import { withDetails } from '../../links/properties.ts'
 import { TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
-import { SEARCH_MAX, Tag } from '../../links/schema.ts'
+import { Tag } from '../../links/schema.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
@@ -169,7 +170,7 @@ const TAGS_MAX = 60
 
 /** The tags with the most links, in alphabetical order. */
 export async function offeredTags({ data }: DashboardDeps, account: Account): Promise<string[]> {
-  const tags = await data.links.tags({ accountId: account.id })
+  const tags = await data.lists.tags({ accountId: account.id })
   const most = tags.toSorted((a, b) => b.count - a.count).slice(0, TAGS_MAX)
   return most.map(({ tag }) => tag).sort()
 }
