@@ -7,7 +7,7 @@ import { dataOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { bucketAdder } from '../hits/series.ts'
-import { LinkPages, type ListQuery, linkLists, type RankQuery } from '../links/lists.ts'
+import { LinkPages, type ListQuery, linkLists, type RankQuery } from '../lists/lists.ts'
 import { lookupKeys, TopLinks, topLinks } from './top.ts'
 
 interface Hit {

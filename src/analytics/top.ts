@@ -1,8 +1,8 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Operations, scan, subject } from '../db/subject.ts'
 import { HOURS_OF_DAY, LINK, type Step } from '../hits/series.ts'
-import type { LinkPages } from '../links/lists.ts'
-import { mostHitsFirst, type Ranked } from '../links/ranking.ts'
+import type { LinkPages } from '../lists/lists.ts'
+import { mostHitsFirst, type Ranked } from '../lists/ranking.ts'
 
 /** Candidates: this many links with the most hits of all time, and this many of the newest. */
 const CANDIDATES_MAX = 1000

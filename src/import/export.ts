@@ -4,10 +4,10 @@ import type { AliasReads, StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
-import { importersCsv } from '../links/csv.ts'
-import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
+import { importersCsv } from '../lists/csv.ts'
+import { type ExportDeps, exportPiece } from '../lists/export.ts'
 import { HEADER_FIELD } from './line.ts'
 
 export interface ExportFileDeps extends Omit<ExportDeps, 'pages'> {

@@ -2,11 +2,11 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { prepareAddressed } from '../addresses/names.ts'
 import { type ScanCalls, scan } from '../db/subject.ts'
+import { LINK_COLUMNS, type Link } from '../links/link.ts'
+import { type DetailDeps, type DetailedLink, withDetails } from '../links/properties.ts'
 import { ID_MAX } from './count-index.ts'
-import { LINK_COLUMNS, type Link } from './link.ts'
 import { isFiltered, type LinkFilter } from './link-sources.ts'
 import type { LinkPages } from './lists.ts'
-import { type DetailDeps, type DetailedLink, withDetails } from './properties.ts'
 
 /** All links of an account, piece by piece, for exports. */
 

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
+import type { Link } from '../links/link.ts'
+import { fold, LONG, PROPERTY_TEXT } from '../links/search-index.ts'
 import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './count-index.ts'
-import type { Link } from './link.ts'
-import { fold, LONG, PROPERTY_TEXT } from './search-index.ts'
 import { urlForms } from './url-forms.ts'
 
 /**

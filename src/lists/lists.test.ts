@@ -8,12 +8,12 @@ import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import type { CallOptions } from '../lib/thread.ts'
-import type { CreatedLink } from './link.ts'
+import type { CreatedLink } from '../links/link.ts'
+import { searchWrites } from '../links/search-index.ts'
+import { linkWrites } from '../links/store.ts'
+import { urlKey } from '../links/url.ts'
 import type { LinkStateName } from './link-sources.ts'
 import { LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
-import { searchWrites } from './search-index.ts'
-import { linkWrites } from './store.ts'
-import { urlKey } from './url.ts'
 
 /** Lists over the real connections, beside arrays that say what they must give. */
 

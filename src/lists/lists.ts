@@ -6,8 +6,8 @@ import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
 import { KeyedQueue } from '../lib/keyed-queue.ts'
+import { LINK_COLUMNS, type Link } from '../links/link.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
-import { LINK_COLUMNS, type Link } from './link.ts'
 import {
   type AccountFilter,
   CHUNK_LINKS,

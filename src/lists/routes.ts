@@ -3,8 +3,8 @@ import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
-import { ListQuery, ListView, OwnListQuery, OwnListView } from './list-schema.ts'
-import { type ListDeps, list, listWithProperties } from './list-views.ts'
+import { ListQuery, ListView, OwnListQuery, OwnListView } from './schema.ts'
+import { type ListDeps, list, listWithProperties } from './views.ts'
 
 interface Deps extends ListDeps, GuardDeps {
   unsent: UnsentResponses

@@ -1,6 +1,13 @@
 import { z } from 'zod'
+import {
+  AddressField,
+  CountField,
+  LookupView,
+  PropertiesView,
+  Tag,
+  wholeNumber,
+} from '../links/schema.ts'
 import { LINK_STATES } from './link-sources.ts'
-import { AddressField, CountField, LookupView, PropertiesView, Tag, wholeNumber } from './schema.ts'
 
 const LIST_LIMIT_MAX = 200
 /** Characters. Longer texts take longer to compare and are not needed. */

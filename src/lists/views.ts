@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import { pastedSearch } from '../addresses/resolve.ts'
 import { MINUTE } from '../lib/clock.ts'
-import type { ListQuery, ListView, OwnListQuery, OwnListView } from './list-schema.ts'
+import { ownView, type PropertiesDeps, withDetails } from '../links/properties.ts'
+import { lookupView, type ReadDeps } from '../links/read.ts'
 import type { LinkPages } from './lists.ts'
-import { ownView, type PropertiesDeps, withDetails } from './properties.ts'
-import { lookupView, type ReadDeps } from './read.ts'
+import type { ListQuery, ListView, OwnListQuery, OwnListView } from './schema.ts'
 
 /** Pages of lists as the API shows them. */
 

@@ -2,10 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { prepareAddressed } from '../addresses/names.ts'
 import { type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
+import { LINK_COLUMNS, type Link } from '../links/link.ts'
+import { PROPERTY_TEXT } from '../links/search-index.ts'
 import { ID_MAX } from './count-index.ts'
-import { LINK_COLUMNS, type Link } from './link.ts'
 import { comparison, isSearchable, type Row } from './search.ts'
-import { PROPERTY_TEXT } from './search-index.ts'
 
 /** A search over the links of all accounts, for the owner of the service. */
 

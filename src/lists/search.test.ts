@@ -6,9 +6,9 @@ import { migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
+import { searchWrites } from '../links/search-index.ts'
+import { urlKey } from '../links/url.ts'
 import { linkLists } from './lists.ts'
-import { searchWrites } from './search-index.ts'
-import { urlKey } from './url.ts'
 
 const OWNER = 1
 const OTHER = 2

@@ -1,8 +1,8 @@
 import type { PublicUrls } from '../addresses/urls.ts'
 import { isoTime } from '../lib/clock.ts'
 import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
-import type { DetailedLink } from './properties.ts'
-import { type PropertyJson, propertiesView, SETTABLE_PROPERTIES } from './property-table.ts'
+import type { DetailedLink } from '../links/properties.ts'
+import { type PropertyJson, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
 
 /** CSV files with links. */
 
