@@ -171,7 +171,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'redraw-at-random',
     edits: [
       [
-        'src/links/store.ts',
+        'src/links/put.ts',
         'nextCode',
         /digest\.subarray\(0, length\)/,
         'crypto.getRandomValues(new Uint8Array(length))',
