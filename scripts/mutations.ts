@@ -88,7 +88,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'hits-without-a-position',
-    edits: [['src/hits/cluster-store.ts', 'sharedHitAdder', /countedOf\(.*\) !== from/, 'false']],
+    edits: [['src/hits/cluster-store.ts', 'clusterHitAdder', /countedOf\(.*\) !== from/, 'false']],
     test: 'src/hits/cluster-store.test.ts',
   },
   {
@@ -153,13 +153,13 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/hits/cluster-store.ts',
-        'sharedHitAdder',
+        'clusterHitAdder',
         /countedOf\(db, .*\) !== from/,
         `countedOf(db, '', '') !== from`,
       ],
       [
         'src/hits/cluster-store.ts',
-        'sharedHitAdder',
+        'clusterHitAdder',
         /setPosition\.run\(.*, end\)/,
         `setPosition.run('', '', end)`,
       ],
