@@ -287,7 +287,6 @@ function change(db: Database) {
     replacePassword: ({ id, before, after }: ReplacePassword): NamedLink | null =>
       setHash.get(after, id, before),
 
-
     /** Undefined if the account has the link no more. A shorter URL always fits. */
     changeUrl(command: ChangeUrl): ChangedUrl | 'not_active' | QuotaName | undefined {
       const { id, url, urlKey, quota, author } = command
