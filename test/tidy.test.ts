@@ -162,13 +162,13 @@ const RULES: readonly Rule[] = [
   },
   {
     title: 'a schema imports no store, and a store imports no guard',
-    applies: (path) => isProgram(path) && /\/(schema|store)\.ts$/.test(path),
+    applies: (path) => isProgram(path) && /\/(schema|store|put)\.ts$/.test(path),
     find: (file) =>
-      findImports(/schema\.ts$/.test(file.path) ? /^src\/.*\/store\.ts$/ : /\/guard\.ts$/, {
+      findImports(/schema\.ts$/.test(file.path) ? /^src\/.*\/(store|put)\.ts$/ : /\/guard\.ts$/, {
         typesToo: true,
       })(file),
-    bad: [source('src/links/schema.ts', "import { LinkStore } from './store.ts'")],
-    fine: [source('src/links/store.ts', "import { Code } from './code.ts'")],
+    bad: [source('src/links/schema.ts', "import { linkWrites } from './put.ts'")],
+    fine: [source('src/links/put.ts', "import { Code } from './code.ts'")],
   },
   {
     title: 'elysia appears only in routes, guards, http/, openapi/ and app.ts',
@@ -177,6 +177,17 @@ const RULES: readonly Rule[] = [
       !/[/-](routes|guard)\.ts$|^src\/(http|openapi|dashboard\/pages)\/|^src\/app\.ts$/.test(path),
     find: findImports(/^(elysia|@elysiajs\/.*)$/, { typesToo: true }),
     bad: [source('src/links/reserve.ts', "import { Elysia } from 'elysia'")],
+  },
+  {
+    title: 'only links/put.ts and links/hand-over.ts write rows of links',
+    applies: (path) => isProgram(path) && !/^src\/links\/(put|hand-over)\.ts$/.test(path),
+    find: banEverywhere(/\b(INSERT|UPDATE|DELETE)( OR \w+)?( INTO| FROM)? links\b/),
+    bad: [
+      source('src/import/store.ts', "db.prepare('UPDATE links SET delete_at = NULL')"),
+      source('src/links/deletion.ts', "db.run('DELETE FROM links WHERE id = ?')"),
+      source('src/import/store.ts', "db.run('INSERT OR IGNORE INTO links (code) VALUES (?)')"),
+    ],
+    fine: [source('src/links/search-index.ts', "db.run('DELETE FROM links_search')")],
   },
   {
     title: 'no SQL in routes, pages and cards of the dashboard, or hot/',

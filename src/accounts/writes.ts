@@ -251,6 +251,8 @@ const stateWrites = {
       const { accounts } = storesOf(db)
       return ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId)
     },
+    events: (_, command) =>
+      command ? [{ what: 'account_removed', accountId: command.accountId }] : [],
   }),
 }
 

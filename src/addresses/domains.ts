@@ -1,9 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { type Event, type LinkEvent, RULES_CHANGED } from '../db/events.ts'
+import { RULES_CHANGED } from '../db/events.ts'
 import { scan, subject, write } from '../db/subject.ts'
-import { PRIMARY_ID } from '../hot/destination-cache.ts'
-import type { Code } from '../lib/code.ts'
 import { domainCell } from './address.ts'
 import { domainUses, MAY_USE } from './use.ts'
 
@@ -95,18 +93,6 @@ export class DomainReads {
   }
 }
 
-interface OfMovedLink {
-  linkId: number
-  accountId: AccountId
-  code: Code
-}
-
-export interface MovedLinks {
-  links: OfMovedLink[]
-  /** Aliases that have moved. */
-  aliases: (OfMovedLink & { path: string })[]
-}
-
 /** Once a write has resolved, redirects on every thread and host follow it. */
 export const domains = subject({
   reads: (db): DomainReads => new DomainReads(db),
@@ -175,27 +161,6 @@ export const domains = subject({
       events: () => RULES_CHANGED,
     }),
 
-    /**
-     * Gives at most `most` links and as many aliases of a domain to the primary one, except aliases
-     * that it has. New links of accounts do not get the domain any more.
-     */
-    moveSome: write({
-      since: 1,
-      prepare: moverOfLinks,
-      events({ links, aliases }) {
-        const events: Event[] = [
-          ...links.map((link) => movedEvent(link, { addresses: [], changed: ['domain'] })),
-          ...aliases.map(({ path, ...link }) =>
-            movedEvent(link, {
-              addresses: [{ domainId: PRIMARY_ID, path }],
-              changed: ['aliases', 'domain_aliases'],
-            }),
-          ),
-        ]
-        return aliases.length > 0 ? [...events, ...RULES_CHANGED] : events
-      },
-    }),
-
     /** False if the account may not use the domain. */
     setDefault: write({
       since: 1,
@@ -214,30 +179,3 @@ export const domains = subject({
     }),
   },
 })
-
-const movedEvent = (
-  link: OfMovedLink,
-  about: Pick<LinkEvent, 'addresses' | 'changed'>,
-): LinkEvent => ({ what: 'link', kind: 'changed', ...link, ...about })
-
-function moverOfLinks(db: Database) {
-  const clear = db.prepare<null, [number]>(
-    'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
-  )
-  const links = db.prepare<OfMovedLink, [number, number]>(
-    `UPDATE links SET domain_id = NULL
-     WHERE id IN (SELECT id FROM links WHERE domain_id = ? ORDER BY id LIMIT ?)
-     RETURNING id AS linkId, account_id AS accountId, code`,
-  )
-  const aliases = db.prepare<MovedLinks['aliases'][number], [number, number]>(
-    `UPDATE OR IGNORE aliases SET domain_id = 0 WHERE domain_id = ?1 AND path IN (
-       SELECT path FROM aliases WHERE domain_id = ?1 ORDER BY path LIMIT ?2)
-     RETURNING path, link_id AS linkId,
-       (SELECT account_id FROM links WHERE id = link_id) AS accountId,
-       (SELECT code FROM links WHERE id = link_id) AS code`,
-  )
-  return ({ id, most }: { id: number; most: number }): MovedLinks => {
-    clear.run(id)
-    return { links: links.all(id, most), aliases: aliases.all(id, most) }
-  }
-}

@@ -7,8 +7,16 @@ import { DOMAINS_MAX, type Domain, type DomainFields, type domains } from './dom
 
 /** Changes of the domains with their validation, for the command line and the dashboard. */
 
+/** Gives links and aliases of a domain to the primary one, and returns them. */
+interface MovedLinks {
+  leaveDomain(command: { id: number; most: number }): Promise<{
+    links: readonly object[]
+    aliases: readonly object[]
+  }>
+}
+
 export interface DomainDeps {
-  data: DataOf<{ domains: typeof domains }>
+  data: DataOf<{ domains: typeof domains }> & { links: MovedLinks }
   baseUrl: string
   clock: Clock
 }
@@ -65,7 +73,7 @@ export async function removeDomain(
     if (conflicts !== '') throw refused(`${primary} has aliases of ${host} already: ${conflicts}`)
     // A part that is not full is the last one, so that new links cannot keep this from ending.
     for (let isMore = true; isMore; ) {
-      const { links, aliases } = await data.domains.moveSome({ id, most: MOVED_AT_ONCE })
+      const { links, aliases } = await data.links.leaveDomain({ id, most: MOVED_AT_ONCE })
       isMore = Math.max(links.length, aliases.length) === MOVED_AT_ONCE
     }
   }

@@ -42,6 +42,8 @@ export type Event =
   | { what: 'rules_changed' }
   /** By another host of the cluster. */
   | { what: 'hits_added' }
+  /** Its links are gone. A subject with rows of accounts removes its own. */
+  | { what: 'account_removed'; accountId: number }
 
 export const RULES_CHANGED: readonly Event[] = [{ what: 'rules_changed' }]
 export const HITS_ADDED: readonly Event[] = [{ what: 'hits_added' }]

@@ -15,8 +15,8 @@ import {
   type NamedLink,
   unpackSecrets,
 } from '../links/link.ts'
-import { propertySetter } from '../links/property-store.ts'
 import { bytesOfProperties, type LinkProperties, NO_PROPERTIES } from '../links/property-table.ts'
+import { linkInserter, linkKeeper } from '../links/put.ts'
 import {
   accountCounts,
   addStored,
@@ -25,7 +25,6 @@ import {
   type QuotaName,
   type Stored,
 } from '../links/quota.ts'
-import { generatedInserter } from '../links/store.ts'
 
 /** A row as it goes to the writer. */
 export interface StoredRow {
@@ -110,9 +109,7 @@ function importer(db: Database) {
   const accounts = accountCounts(db)
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
-  const cancelDeletion = db.prepare<null, [number]>(
-    'UPDATE links SET delete_at = NULL WHERE id = ?',
-  )
+  const keep = linkKeeper(db)
   return (message: ImportMessage): ImportResult | undefined => {
     const { accountId } = message.author
     if (!accounts.isActive(message.author)) return undefined
@@ -121,7 +118,7 @@ function importer(db: Database) {
       insert(row, secrets, { accountId, aliases }),
     )
     accounts.add(accountId, result.stored)
-    for (const { id } of result.restored) cancelDeletion.run(id)
+    for (const { id } of result.restored) keep(id)
     return result
   }
 }
@@ -314,19 +311,18 @@ interface NewRow {
 }
 
 function rowInserter(db: Database) {
-  const insert = generatedInserter(db)
+  const insert = linkInserter(db)
   const rows = aliasRows(db)
-  const setProperties = propertySetter(db)
   const domains = domainUses(db)
   const addHits = importedHits(db)
   return (row: StoredRow, secrets: LinkSecrets, { accountId, aliases }: NewRow) => {
-    const { candidate, url, createdAt, properties = NO_PROPERTIES } = row
-    const domainId = domains.existing(properties.domain)
-    const { id, code } = insert(
+    const { candidate, url, createdAt } = row
+    const domainId = domains.existing((row.properties ?? NO_PROPERTIES).domain)
+    const properties = row.properties && { ...row.properties, domain: domainId }
+    const { id, code } = insert.generated(
       { code: row.code ?? candidate, url, ...secrets },
-      { accountId, createdAt, domainId },
+      { accountId, createdAt, domainId, properties },
     )
-    if (row.properties) setProperties(id, { ...properties, domain: domainId })
     // The last one is the newest, which people see: that is the first one of a file.
     for (const alias of aliases.toReversed()) {
       rows.add(id, alias, hasAddress(row.aliasesAnyCase, alias))

@@ -89,28 +89,38 @@ export async function reserve(
 async function createLink(
   deps: CreateDeps,
   owner: Account,
-  { url, code, patch, aliases = {} }: Draft,
+  draft: Draft,
   reuse = true,
 ): Promise<{ link: CreatedLink; passcode: string }> {
-  const { clock, hasher, links, plans, random } = deps
-  const passcode = newPasscode(random)
-  const link = await links.createLink({
+  const { code, patch, aliases = {} } = draft
+  const { item, passcode } = newLinkOf(deps, draft)
+  const link = await deps.links.createLink({
     accountId: owner.id,
     keyId: owner.keyId,
-    createdAt: clock(),
-    item: {
-      code: code ?? newCode(random),
-      url: url?.text ?? null,
-      urlKey: url ? urlKey(url) : null,
-      passcodeHash: hasher.hash('passcode', passcode),
-    },
+    createdAt: deps.clock(),
+    item,
     isGenerated: !code,
     reuse,
     patch,
     aliases,
-    quota: plans[owner.plan],
+    quota: deps.plans[owner.plan],
   })
   return { link, passcode }
+}
+
+/** Gives a draft its code and its passcode. */
+function newLinkOf(
+  { hasher, random }: Pick<CreateDeps, 'hasher' | 'random'>,
+  { url, code }: Pick<Draft, 'url' | 'code'>,
+): { item: NewLink; passcode: string } {
+  const passcode = newPasscode(random)
+  const item = {
+    url: url?.text ?? null,
+    urlKey: url ? urlKey(url) : null,
+    code: code ?? newCode(random),
+    passcodeHash: hasher.hash('passcode', passcode),
+  }
+  return { item, passcode }
 }
 
 /**
@@ -174,14 +184,13 @@ async function createLinks(
   owner: Account,
   urls: readonly ParsedUrl[],
 ): Promise<(CreatedView | ReusedView | AppError)[]> {
-  const { addresses, clock, hasher, links, random } = deps
+  const { addresses, clock, links } = deps
   const quota = deps.plans[owner.plan]
   const passcodes: string[] = []
   const items = await batchSlices.map(urls, LINKS_AT_ONCE, (url): NewLink => {
-    const passcode = newPasscode(random)
+    const { item, passcode } = newLinkOf(deps, { url, code: undefined })
     passcodes.push(passcode)
-    const passcodeHash = hasher.hash('passcode', passcode)
-    return { url: url.text, urlKey: urlKey(url), code: newCode(random), passcodeHash }
+    return item
   })
   const created = await links.create({
     accountId: owner.id,

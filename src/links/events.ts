@@ -77,7 +77,7 @@ export const cacheReader =
     for (const event of events) {
       if (event.what === 'rules_changed') versions.changeAll()
       else if (event.what === 'hits_added') hitLimits.clear()
-      else {
+      else if (event.what === 'link') {
         const { kind, code } = event
         // Also of a link that existed: the result of the commit that created it may have been lost.
         if (kind === 'created' || kind === 'found' || kind === 'restored') codes.add(code)

@@ -1,19 +1,13 @@
 import { RULES_CHANGED } from '../db/events.ts'
 import { packedWrite, subject, write } from '../db/subject.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { creationEvent, linkEvent, namesOf } from './events.ts'
 import { missingRights } from './hand-over.ts'
 import { codeScans } from './known-codes.ts'
-import { type Author, encodeCreate, NAMED_LINK, type NamedLink } from './link.ts'
+import { type Author, encodeCreate, type NamedLink } from './link.ts'
+import { type Creation, linkWrites } from './put.ts'
 import { LinkReads } from './read.ts'
 import { indexWrites } from './search-index.ts'
-import { type Creation, linkWrites } from './store.ts'
-
-interface ReplacePassword {
-  id: number
-  /** Hashes. */
-  before: string
-  after: string
-}
 
 /** Links with their properties and aliases. `LinkWriter` turns refusals into errors. */
 export const links = subject({
@@ -85,16 +79,27 @@ export const links = subject({
       },
     }),
 
-    /** Replaces the hash of a link by another one of its password. Null if it has another one. */
     replacePassword: write({
       since: 1,
-      prepare(db) {
-        const replace = db.prepare<NamedLink, [string, number, string]>(
-          `UPDATE links SET password = ? WHERE id = ? AND password = ? RETURNING ${NAMED_LINK}`,
-        )
-        return ({ id, before, after }: ReplacePassword) => replace.get(after, id, before)
-      },
+      prepare: (db) => linkWrites(db).replacePassword,
       events: (link) => (link ? [linkEvent('changed', link, {})] : []),
+    }),
+
+    /** Gives links and aliases of a domain to the primary one. */
+    leaveDomain: write({
+      since: 1,
+      prepare: (db) => linkWrites(db).leaveDomain,
+      events: ({ links, aliases }) => [
+        ...links.map((link) => linkEvent('changed', link, { changed: ['domain'] })),
+        ...aliases.map(({ path, ...link }) =>
+          linkEvent('changed', link, {
+            addresses: [{ domainId: PRIMARY_ID, path }],
+            changed: ['aliases', 'domain_aliases'],
+          }),
+        ),
+        // One of the aliases may answer in any case.
+        ...(aliases.length > 0 ? RULES_CHANGED : []),
+      ],
     }),
 
     /** The links that were moved. */

@@ -296,6 +296,26 @@ test('links that were given to another account tell both accounts', () => {
   expect(effects).toEqual(['change SPRING', 'drop hits of SPRING'])
 })
 
+test('links and aliases that leave a domain are looked up again, and get other images', () => {
+  const aliases = [{ ...named, path: 'menu' }]
+  const { after, effects, events } = setUp(() => ({ links: [named], aliases }))
+  after('links.leaveDomain')
+  expect(events).toMatchObject([
+    { kind: 'changed', changed: ['domain'], linkId: 1 },
+    { kind: 'changed', addresses: [{ domainId: 0, path: 'menu' }], linkId: 1 },
+    { what: 'rules_changed' },
+  ])
+  const looked = ['change SPRING', 'drop hits of SPRING']
+  expect(effects).toEqual([
+    ...looked,
+    ...looked,
+    'add menu',
+    'change menu',
+    'change all',
+    'remove SPRING',
+  ])
+})
+
 test('a disabled link tells its account, and every cache drops all', () => {
   const link = { linkId: 1, accountId: 7, code: 'SPRING' }
   const { after, events } = setUp(() => ({ link }))

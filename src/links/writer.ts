@@ -5,10 +5,16 @@ import type { Quota } from '../config.ts'
 import type { WriteCalls } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { Author, CreatedLink, CreateLinks, Link } from './link.ts'
-import type { PatchLinks, PatchRefusal } from './property-store.ts'
+import type {
+  ChangeUrl,
+  CreateLink,
+  Creation,
+  PatchLinks,
+  PatchRefusal,
+  ScheduleDeletion,
+} from './put.ts'
 import { type QuotaName, quotaError } from './quota.ts'
 import { BAD_TAGS, BAD_TIMES } from './schema.ts'
-import type { ChangeUrl, CreateLink, Creation, ScheduleDeletion } from './store.ts'
 import type { links } from './subject.ts'
 
 type LinkCalls = WriteCalls<(typeof links)['writes']>

@@ -19,7 +19,6 @@ const FEW_CODES = {
   file: 'src/links/create.ts',
   changes: [
     [/code \?\? newCode\(random\)/g, "code ?? (('AAAAAA' + newCode(random).slice(0, 2)) as Code)"],
-    [/code: newCode\(random\)/g, "code: ('AAAAAA' + newCode(random).slice(0, 2)) as Code"],
   ] as const,
 }
 

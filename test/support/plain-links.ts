@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../../src/accounts/store.ts'
 import { type CreatedLink, encodeCreate, type NewLink } from '../../src/links/link.ts'
-import { linkWrites } from '../../src/links/store.ts'
+import { linkWrites } from '../../src/links/put.ts'
 import { urlKey } from '../../src/links/url.ts'
 import type { ListQuery, linkLists, Matches } from '../../src/lists/lists.ts'
 

@@ -32,7 +32,7 @@ export const serviceLinksPages = signedInPages(
       const { code } = requireLink(context)
       const reason = parseReason(context.form.text('reason'))
       if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
-      // False if the link was deleted meanwhile: it has no page any more.
+      // Undefined if the link was deleted meanwhile: it has no page any more.
       const isDisabled = await data.moderation.disable({ code, reason, now: clock() })
       return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
     }),

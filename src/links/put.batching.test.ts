@@ -13,7 +13,7 @@ import { commitTogether } from '../db/writer.ts'
 import type { Code } from '../lib/code.ts'
 import { moderation } from '../moderation/moderation.ts'
 import { encodeCreate } from './link.ts'
-import { linkWrites } from './store.ts'
+import { linkWrites } from './put.ts'
 import { links } from './subject.ts'
 import { urlKey } from './url.ts'
 

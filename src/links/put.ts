@@ -4,6 +4,7 @@ import { type Address, domainCell } from '../addresses/address.ts'
 import {
   type AliasChange,
   type AliasPatch,
+  type AliasRefusal,
   aliasPatcher,
   aliasRows,
   closedCodes,
@@ -29,17 +30,19 @@ import {
   type NewLink,
 } from './link.ts'
 import {
-  findProblem,
-  type PatchRefusal,
-  patchProperties,
-  propertySetter,
-  propertyWrites,
-} from './property-store.ts'
-import {
   bytesOfProperties,
+  cellsOf,
+  type LinkProperties,
   NO_PROPERTIES,
+  PROPERTY_COLUMNS,
   type PropertiesPatch,
+  type PropertiesRow,
+  type PropertyName,
+  readProperties,
+  SET_PROPERTIES,
+  startsAfterExpiry,
   storedBytes,
+  TAGS_MAX,
 } from './property-table.ts'
 import { publicPageRemover } from './public-pages.ts'
 import { accountCounts, exceededQuota, type QuotaName } from './quota.ts'
@@ -74,6 +77,13 @@ export interface ChangeUrl {
   author: Author
 }
 
+interface ReplacePassword {
+  id: number
+  /** Hashes. */
+  before: string
+  after: string
+}
+
 export interface ChangedUrl {
   link: Link
   before: string | null
@@ -86,23 +96,51 @@ export interface ScheduleDeletion {
   author: Author
 }
 
+export interface PatchLinks {
+  /** Links of other accounts, and those that were deleted, are skipped. */
+  ids: readonly number[]
+  patch: PropertiesPatch
+  /** Only of a single link. */
+  aliases?: AliasPatch | undefined
+  quota: Quota
+  author: Author
+}
+
+/** The links that were changed, and which properties of each. */
+export interface Patched {
+  accountId: AccountId
+  links: { id: number; code: Code; changed: PropertyName[] }[]
+  aliases?: AliasChange | undefined
+}
+
+type Problem = 'bad_times' | 'too_many_tags' | 'bad_domain'
+export type PatchRefusal = 'not_active' | Problem | QuotaName | AliasRefusal
+
+/** A link with its properties, as they are stored or will be. */
+interface OwnedLink extends Pick<Link, 'id' | 'code' | 'accountId' | 'url'> {
+  properties: LinkProperties
+}
+
 const CANDIDATES_MAX = 100
 
 /**
- * Writes links. Every result depends on the database and the arguments only, whatever else is in
- * the batch. links/subject.ts has the calls.
+ * The only place that inserts, changes, moves and deletes links, with hand-over.ts. Runs on the
+ * writer thread, inside the transaction of its batch. Every result depends on the database and the
+ * arguments only, whatever else is in the batch. links/subject.ts has the calls and their events;
+ * an import calls `linkInserter` for rows that it has decided about.
  */
 export const linkWrites = perConnection((db) => ({
   ...creation(db),
   ...singleCreation(db),
   ...change(db),
-  ...deletion(db),
   ...propertyWrites(db),
+  ...deletion(db),
+  leaveDomain: leavingDomain(db),
   handOver: handOverWrite(db),
 }))
 
 function creation(db: Database) {
-  const insertGenerated = generatedInserter(db)
+  const insert = linkInserter(db)
   const accounts = accountCounts(db)
   const reuse = linkReuser(db)
   const domains = domainUses(db)
@@ -119,7 +157,7 @@ function creation(db: Database) {
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
       total = next
-      return { ...insertGenerated(item, about), reused: false }
+      return { ...insert.generated(item, about), reused: false }
     })
     accounts.add(accountId, {
       links: total.links - before.links,
@@ -140,10 +178,8 @@ function creation(db: Database) {
 
 function singleCreation(db: Database) {
   const insert = linkInserter(db)
-  const insertGenerated = generatedInserter(db)
   const accounts = accountCounts(db)
   const aliases = aliasPatcher(db)
-  const setProperties = propertySetter(db)
   const reuse = linkReuser(db)
   const isInUse = codesInUse(db)
   const domains = domainUses(db)
@@ -174,10 +210,9 @@ function singleCreation(db: Database) {
       const added = { links: 1, urlBytes }
       const exceeded = accounts.exceededBy(accountId, added, quota)
       if (exceeded) return exceeded
-      const about = { accountId, createdAt, domainId }
-      const link = isGenerated ? insertGenerated(item, about) : insert(item, about)
+      const about = { accountId, createdAt, domainId, properties }
+      const link = isGenerated ? insert.generated(item, about) : insert.asked(item, about)
       if (!link) return 'code_in_use'
-      setProperties(link.id, properties)
       const changed = aliases.apply({ ...planned, linkId: link.id })
       accounts.add(accountId, added)
       return { link: { ...link, reused: false }, aliases: changed }
@@ -209,11 +244,17 @@ function withFreeCode(
   return free
 }
 
-/** Finds the link that an account has for a URL. A scheduled deletion of it is canceled. */
-function linkReuser(db: Database) {
-  const cancelDeletion = db.prepare<null, [number]>(
+/** Cancels the scheduled deletion of a link. False if there is none. */
+export const linkKeeper = perConnection((db) => {
+  const keep = db.prepare<null, [number]>(
     'UPDATE links SET delete_at = NULL WHERE id = ? AND delete_at IS NOT NULL',
   )
+  return (id: number): boolean => keep.run(id).changes > 0
+})
+
+/** Finds the link that an account has for a URL. A scheduled deletion of it is canceled. */
+function linkReuser(db: Database) {
+  const keep = linkKeeper(db)
   // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
   // (decision 001).
   const byUrl = prepareAddressed<Link, [AccountId, Uint8Array | null]>(
@@ -224,8 +265,7 @@ function linkReuser(db: Database) {
   return (accountId: AccountId, urlKey: Uint8Array | null): CreatedLink | undefined => {
     const existing = byUrl.get(accountId, urlKey)
     if (!existing) return undefined
-    const { changes } = cancelDeletion.run(existing.id)
-    return { ...existing, reused: true, ...(changes > 0 && { restored: true }) }
+    return { ...existing, reused: true, ...(keep(existing.id) && { restored: true }) }
   }
 }
 
@@ -239,7 +279,14 @@ function change(db: Database) {
     db,
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
   )
+  const setHash = db.prepare<NamedLink, [string, number, string]>(
+    `UPDATE links SET password = ? WHERE id = ? AND password = ? RETURNING ${NAMED_LINK}`,
+  )
   return {
+    /** Another hash of the same password. Null if the link has another password meanwhile. */
+    replacePassword: ({ id, before, after }: ReplacePassword): NamedLink | null =>
+      setHash.get(after, id, before),
+
     /** Undefined if the account has the link no more. A shorter URL always fits. */
     changeUrl(command: ChangeUrl): ChangedUrl | 'not_active' | QuotaName | undefined {
       const { id, url, urlKey, quota, author } = command
@@ -255,6 +302,175 @@ function change(db: Database) {
       index.update(link)
       return { link, before: old.url }
     },
+  }
+}
+
+function propertyWrites(db: Database) {
+  const accounts = accountCounts(db)
+  const rows = rowStore(db)
+  const aliases = aliasPatcher(db)
+  const domains = domainUses(db)
+
+  return {
+    /** The changed links, or why none was changed. */
+    patchLinks(command: PatchLinks): Patched | PatchRefusal {
+      const { ids, patch, quota, author } = command
+      if (!accounts.isActive(author)) return 'not_active'
+      const names = namesIn(patch)
+      const changes = rows.find(ids, author.accountId).map((before) => {
+        const after = applyPatch(before, patch)
+        return { before, after, changed: changedOf(names, before.properties, after.properties) }
+      })
+      for (const { before, after } of changes) {
+        const problem = findProblem(after.properties, before.properties)
+        if (problem) return problem
+      }
+      const { domain } = patch
+      const isUsable = domain === undefined || domains.mayUse(author.accountId, domain)
+      if (!isUsable && changes.some(({ changed }) => changed.includes('domain'))) {
+        return 'bad_domain'
+      }
+      const [first] = changes
+      const planned = command.aliases && first && aliases.plan(first.before, command.aliases)
+      if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
+      const urlBytes = changes.reduce(
+        (sum, { before, after }) =>
+          sum + bytesOfProperties(after.properties) - bytesOfProperties(before.properties),
+        planned?.bytes ?? 0,
+      )
+      const added = { links: 0, urlBytes }
+      const exceeded = accounts.exceededBy(author.accountId, added, quota)
+      if (exceeded) return exceeded
+      const changedAliases = planned && aliases.apply(planned)
+      for (const { after, changed } of changes) {
+        rows.save(after, changed)
+        if (changedAliases) rows.noteAliases(after)
+      }
+      accounts.add(author.accountId, added)
+      return {
+        accountId: author.accountId,
+        links: changes.map(({ after: { id, code }, changed }) => ({ id, code, changed })),
+        aliases: changedAliases,
+      }
+    },
+  }
+}
+
+/** Sets all properties. Triggers on `links` keep the tags, and invalidate counts of lists. */
+function propertySetter(db: Database): (id: number, properties: LinkProperties) => void {
+  const set = db.prepare<null, (string | number | null)[]>(
+    `UPDATE links SET ${SET_PROPERTIES} WHERE id = ?`,
+  )
+  return (id, properties) => void set.run(...cellsOf(properties), id)
+}
+
+function rowStore(db: Database) {
+  const index = indexKeeper(db)
+  const byIds = db.prepare<Omit<OwnedLink, 'properties'> & PropertiesRow, [string, AccountId]>(
+    `SELECT id, code, account_id AS accountId, url, ${PROPERTY_COLUMNS} FROM links
+     WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 ORDER BY id`,
+  )
+  const setProperties = propertySetter(db)
+  const addChange = db.prepare<null, [AccountId, number]>(
+    'INSERT INTO link_changes (account_id, link_id, is_deleted) VALUES (?, ?, 0)',
+  )
+  const removeOldChanges = db.prepare<null, []>(
+    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
+  )
+  /** Counts of lists change in a way that the triggers on `links` do not see. */
+  const noteChange = ({ accountId, id }: OwnedLink) => {
+    addChange.run(accountId, id)
+    removeOldChanges.run()
+  }
+  return {
+    find: (ids: readonly number[], accountId: AccountId): OwnedLink[] =>
+      byIds
+        .all(JSON.stringify(ids), accountId)
+        .map((row) => ({ ...row, properties: readProperties(row) })),
+
+    save(link: OwnedLink, changed: readonly PropertyName[]): void {
+      setProperties(link.id, link.properties)
+      const isOneOf = (names: readonly PropertyName[]) => changed.some((one) => names.includes(one))
+      if (isOneOf(TEXTS)) index.update(link)
+      if (isOneOf(SELECTING)) noteChange(link)
+    },
+
+    /** The aliases have changed. */
+    noteAliases(link: OwnedLink): void {
+      index.update(link)
+      noteChange(link)
+    },
+  }
+}
+
+const textOf = (value: unknown): string => JSON.stringify(value)
+
+const TEXTS: readonly PropertyName[] = ['title', 'note', 'tags', 'destinations']
+/** What lists select links by, beside the columns that the triggers on `links` watch. */
+const SELECTING: readonly PropertyName[] = [
+  'paused',
+  'starts_at',
+  'expires_at',
+  'max_hits',
+  'destinations',
+]
+
+/** The properties that a patch may change. */
+const namesIn = ({ addTags, removeTags, tags, ...values }: PropertiesPatch): PropertyName[] => [
+  ...(Object.keys(values) as PropertyName[]),
+  ...(addTags || removeTags || tags ? (['tags'] as const) : []),
+]
+
+const changedOf = (
+  names: readonly PropertyName[],
+  before: LinkProperties,
+  after: LinkProperties,
+): PropertyName[] => names.filter((name) => textOf(before[name]) !== textOf(after[name]))
+
+const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
+  ...link,
+  properties: patchProperties(link.properties, patch),
+})
+
+/** Why a link cannot get the properties; undefined if it can. What it had before stays. */
+function findProblem(after: LinkProperties, before = NO_PROPERTIES): Problem | undefined {
+  const { starts_at, expires_at, tags } = after
+  const hasNewTimes = starts_at !== before.starts_at || expires_at !== before.expires_at
+  if (hasNewTimes && startsAfterExpiry(after)) return 'bad_times'
+  const hasNewTag = tags.some((tag) => !before.tags.includes(tag))
+  return hasNewTag && tags.length > TAGS_MAX ? 'too_many_tags' : undefined
+}
+
+function patchProperties(before: LinkProperties, patch: PropertiesPatch): LinkProperties {
+  const { tags = before.tags, addTags = [], removeTags = [], ...values } = patch
+  const set = Object.entries(values).filter(([, value]) => value !== undefined)
+  const remaining = [...tags, ...addTags].filter((tag) => !removeTags.includes(tag))
+  return { ...before, ...Object.fromEntries(set), tags: [...new Set(remaining)].sort() }
+}
+
+function leavingDomain(db: Database) {
+  const clear = db.prepare<null, [number]>(
+    'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
+  )
+  const links = db.prepare<NamedLink, [number, number]>(
+    `UPDATE links SET domain_id = NULL
+     WHERE id IN (SELECT id FROM links WHERE domain_id = ? ORDER BY id LIMIT ?)
+     RETURNING ${NAMED_LINK}`,
+  )
+  const aliases = db.prepare<NamedLink & { path: string }, [number, number]>(
+    `UPDATE OR IGNORE aliases SET domain_id = 0 WHERE domain_id = ?1 AND path IN (
+       SELECT path FROM aliases WHERE domain_id = ?1 ORDER BY path LIMIT ?2)
+     RETURNING path, link_id AS id,
+       (SELECT account_id FROM links WHERE id = link_id) AS accountId,
+       (SELECT code FROM links WHERE id = link_id) AS code`,
+  )
+  /**
+   * Gives at most `most` links and as many aliases of a domain to the primary one, except aliases
+   * that it has. New links of accounts do not get the domain any more.
+   */
+  return ({ id, most }: { id: number; most: number }) => {
+    clear.run(id)
+    return { links: links.all(id, most), aliases: aliases.all(id, most) }
   }
 }
 
@@ -343,38 +559,44 @@ function nextCode(code: Code): Code {
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
 
-/** What new links of one command have in common. */
-type NewLinkOf = Pick<Link, 'accountId' | 'createdAt' | 'domainId'>
-
-/** Inserts links. Replaces a generated code that is in use (about one link in a million). */
-export function generatedInserter(db: Database) {
-  const insert = linkInserter(db)
-  return (item: NewLink, about: NewLinkOf): Link => {
-    let candidate = item
-    for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
-      const link = insert(candidate, about)
-      if (link) return link
-      candidate = { ...candidate, code: nextCode(candidate.code) }
-    }
-    throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
-  }
+/** What a link gets beside its code and its URL. */
+interface NewLinkOf extends Pick<Link, 'accountId' | 'createdAt' | 'domainId'> {
+  /** Absent: none is set. Their domain is that of the link. */
+  properties?: LinkProperties | undefined
 }
 
-/** Inserts a link; undefined if its code is in use, disabled or closed by an alias. */
-function linkInserter(db: Database) {
+/** Inserts links, about which everything else is decided. */
+export const linkInserter = perConnection((db) => {
   const isClosed = closedCodes(db)
+  const setProperties = propertySetter(db)
   // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
     `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash, domain_id)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
   )
-  return (item: NewLink, { accountId, createdAt, domainId }: NewLinkOf): Link | undefined => {
+  /** Undefined if the code is in use, disabled or closed by an alias. */
+  const asked = (item: NewLink, about: NewLinkOf): Link | undefined => {
     const { code, url, urlKey, passcodeHash } = item
+    const { accountId, createdAt, domainId, properties } = about
     if (isClosed(code)) return undefined
     const domain = domainCell(domainId)
     const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash, domain)
     if (done.changes === 0) return undefined
     const id = Number(done.lastInsertRowid)
+    if (properties) setProperties(id, properties)
     return { id, code, accountId, url, createdAt, domainId, alias: null }
   }
-}
+  return {
+    asked,
+    /** Replaces a generated code that is in use (about one link in a million). */
+    generated(item: NewLink, about: NewLinkOf): Link {
+      let candidate = item
+      for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
+        const link = asked(candidate, about)
+        if (link) return link
+        candidate = { ...candidate, code: nextCode(candidate.code) }
+      }
+      throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
+    },
+  }
+})
