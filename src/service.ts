@@ -370,9 +370,6 @@ function openLinks(
   )
   return {
     addresses,
-    reads: data.links,
-    properties: data.properties,
-    aliases: data.aliases,
     aliasRules: new AliasRules({ ...config, accounts }),
     destinationPolicy: new DestinationPolicy({ ...config, accounts }),
     hitLimits,

@@ -18,8 +18,10 @@ interface NamedLink extends Addressed {
 }
 
 export interface ResolveDeps<Found extends NamedLink = NamedLink> {
-  reads: { findByCode(code: Code): Found | undefined }
-  aliases: Pick<AliasReads, 'findByPath'>
+  data: {
+    links: { findByCode(code: Code): Found | undefined }
+    aliases: Pick<AliasReads, 'findByPath'>
+  }
   addresses: Pick<PublicUrls, 'addressIn'>
 }
 
@@ -78,15 +80,15 @@ export function typedAddress(
 
 /** The link that a redirect would follow: a code is found before an alias. */
 function findByPath<Found extends NamedLink>(
-  { reads, aliases }: ResolveDeps<Found>,
+  { data: { links, aliases } }: Pick<ResolveDeps<Found>, 'data'>,
   { path, domain }: NamedPath,
 ): Found | undefined {
   const code = toCode(path)
-  const direct = code && reads.findByCode(code)
+  const direct = code && links.findByCode(code)
   const isThere = domain?.codes !== 'own' || direct?.domainId === domain.id
   if (direct && isThere) return direct
   const alias = aliases.findByPath(path, domain)
-  return alias && reads.findByCode(alias.code)
+  return alias && links.findByCode(alias.code)
 }
 
 function firstOf<Item, Found>(

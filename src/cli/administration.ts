@@ -158,8 +158,6 @@ async function openFolder<Commands extends Functions<Administration>>(
     hasher,
     writer,
     data,
-    reads: data.links,
-    aliases: data.aliases,
     addresses: new PublicUrls({ ...config, domains }),
     maintenance: new MaintenanceMode(data.settings, wallClock),
     baseUrl: config.baseUrl,

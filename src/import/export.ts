@@ -13,7 +13,7 @@ import { HEADER_FIELD } from './line.ts'
 export interface ExportFileDeps extends Omit<ExportDeps, 'pages'> {
   addresses: PublicUrls
   clock: Clock
-  aliases: Pick<AliasReads, 'ofLinks'>
+  data: ExportDeps['data'] & { aliases: Pick<AliasReads, 'ofLinks'> }
 }
 
 export const EXPORT_FORMATS = ['jsonl', 'csv'] as const
@@ -37,7 +37,7 @@ export async function exportPage(
   const isCsv = format === 'csv'
   const { links: all, next } = await exportPiece(deps, { accountId, above })
   const links = all.filter(({ properties }) => properties.delete_at === null)
-  const aliases = isCsv ? new Map() : deps.aliases.ofLinks(links.map(({ id }) => id))
+  const aliases = isCsv ? new Map() : deps.data.aliases.ofLinks(links.map(({ id }) => id))
   const lines = isCsv
     ? importersCsv.lines(deps.addresses, links)
     : links.map((link) => jsonLine(deps.addresses, link, aliases.get(link.id) ?? [])).join('')

@@ -21,7 +21,7 @@ export interface CheckDeps {
   blocklist: NewUrlFilter
   destinationPolicy: DestinationPolicy
   passwords: PasswordHashing
-  reads: LinkReads
+  data: { links: LinkReads }
 }
 
 /** What is asked of a link. Its texts are well-formed. */
@@ -69,7 +69,7 @@ export async function check(
   const refusal = refusalOfUrls(deps.blocklist, added)
   if (refusal) {
     // A code in use is reported before a blocked URL.
-    if (code && deps.reads.findByCode(code)) throw new AppError('code_in_use', code)
+    if (code && deps.data.links.findByCode(code)) throw new AppError('code_in_use', code)
     throw refusal
   }
   const patch = await withHash(deps.passwords, owner.id, change)

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Account } from '../accounts/store.ts'
 import type { StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
-import { type Operations, subject } from '../db/subject.ts'
+import { subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -48,17 +48,14 @@ export type DetailedLink = CountedLink & { properties: Readonly<LinkProperties> 
 
 export interface DetailDeps {
   hits: Pick<HitCounts, 'of'>
-  properties: Pick<Operations<typeof properties>, 'readProperties'>
+  data: { properties: Pick<PropertyReads, 'readProperties'> }
 }
 
 /** Adds the hits and the properties of each link. */
-export function withDetails(
-  { hits, properties }: DetailDeps,
-  links: readonly Link[],
-): DetailedLink[] {
+export function withDetails({ hits, data }: DetailDeps, links: readonly Link[]): DetailedLink[] {
   const ids = links.map(({ id }) => id)
   const counts = hits.of(ids)
-  const found = properties.readProperties(ids)
+  const found = data.properties.readProperties(ids)
   return links.map((link) => ({
     ...link,
     hitCount: counts.get(link.id) ?? 0,
@@ -67,7 +64,7 @@ export function withDetails(
 }
 
 export interface ChangeDeps extends UpdateDeps {
-  properties: PropertyReads
+  data: UpdateDeps['data'] & { properties: PropertyReads }
 }
 
 export interface PropertiesDeps extends ChangeDeps {
@@ -80,9 +77,9 @@ export function getProperties(deps: PropertiesDeps, owner: Account, code: string
   const detailed = {
     ...link,
     hitCount: deps.hits.ofLink(link.id),
-    properties: deps.properties.propertiesOf(link.id),
+    properties: deps.data.properties.propertiesOf(link.id),
   }
-  return ownView(deps, detailed, deps.aliases.ofLink(link.id))
+  return ownView(deps, detailed, deps.data.aliases.ofLink(link.id))
 }
 
 /** A link of the account as the API shows it to the account. */
@@ -145,8 +142,8 @@ async function patchLinks(
 ): Promise<number> {
   const [first = 0] = ids
   const { patch, aliases } = await check(deps, owner, change, {
-    properties: [...deps.properties.readProperties(ids).values()],
-    aliases: change.aliases ? deps.aliases.ofLink(first) : [],
+    properties: [...deps.data.properties.readProperties(ids).values()],
+    aliases: change.aliases ? deps.data.aliases.ofLink(first) : [],
   })
   const quota = deps.plans[owner.plan]
   return deps.links.patchLinks({

@@ -8,14 +8,14 @@ import { LINK_COLUMNS, type Link, type SecretLink } from './link.ts'
 import type { LookupView } from './schema.ts'
 
 export interface ReadDeps {
-  reads: LinkReads
+  data: { links: LinkReads }
   hits: HitCounts
 }
 
 /** The link of a code in any letter case. Throws `code_not_found`, also for a malformed code. */
-export function getLink({ reads }: Pick<ReadDeps, 'reads'>, text: string): Link {
+export function getLink({ data }: Pick<ReadDeps, 'data'>, text: string): Link {
   const code = toCode(text)
-  const link = code && reads.findByCode(code)
+  const link = code && data.links.findByCode(code)
   if (!link) throw new AppError('code_not_found', text.toUpperCase())
   return link
 }
@@ -23,7 +23,7 @@ export function getLink({ reads }: Pick<ReadDeps, 'reads'>, text: string): Link 
 /** A code's destination and hits, for anybody. Not counted as a hit. */
 export function lookup(deps: ReadDeps, code: string): LookupView {
   const link = getLink(deps, code)
-  return lookupView(link, deps.hits.ofLink(link.id), deps.reads.publicUrlOf(link))
+  return lookupView(link, deps.hits.ofLink(link.id), deps.data.links.publicUrlOf(link))
 }
 
 export function lookupView(link: Link, hitCount: number, url = link.url): LookupView {

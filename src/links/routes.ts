@@ -25,6 +25,7 @@ import {
 import { deleteLink, update } from './update.ts'
 
 interface Deps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
+  data: PropertiesDeps['data']
   bodies: RequestBodies
   unsent: UnsentResponses
 }

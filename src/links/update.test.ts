@@ -55,7 +55,7 @@ test('a passcode opens its own code in any letter case, and no other', () => {
   const add = db.prepare(
     'INSERT INTO links (code, account_id, passcode_hash, created_at) VALUES (?, 1, ?, 0)',
   )
-  const deps = { reads: new LinkReads(db), hasher }
+  const deps = { data: { links: new LinkReads(db) }, hasher }
   const owner = { id: 1 } as Account
   expect(() => authorizeByPasscode(deps, owner, 'ABCDEF', 'of ABCDEF')).toThrow('Invalid passcode')
   for (const code of CODES) add.run(code, hasher.hash('passcode', `of ${code}`))

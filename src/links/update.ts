@@ -8,13 +8,12 @@ import { toCode } from '../lib/code.ts'
 import { check } from './check.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type ParsedUrl, type SecretLink } from './link.ts'
-import type { LinkReads } from './read.ts'
+import type { LinkReads, ReadDeps } from './read.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
 import { urlKey } from './url.ts'
 
 export interface UpdateDeps extends WriteDeps {
-  reads: LinkReads
-  aliases: AliasReads
+  data: { links: LinkReads; aliases: AliasReads }
   writer: Decider
 }
 
@@ -126,13 +125,13 @@ const notFound = (text: string): AppError => new AppError('code_not_found', text
  * unknown code from a code in use, as `GET /api/lookup` does; it does not depend on the passcode.
  */
 export function authorizeByPasscode(
-  deps: Pick<UpdateDeps, 'reads' | 'hasher'>,
+  deps: Pick<ReadDeps, 'data'> & Pick<UpdateDeps, 'hasher'>,
   owner: Account,
   text: string,
   passcode: string,
 ): SecretLink {
   const code = toCode(text)
-  const link = code && deps.reads.findSecretByCode(code)
+  const link = code && deps.data.links.findSecretByCode(code)
   const presented = deps.hasher.hash('passcode', passcode)
   const isAuthorized =
     link && hashesEqual(presented, link.passcodeHash) && link.accountId === owner.id

@@ -61,7 +61,7 @@ function piecesOf(db: Database, range: string) {
 }
 
 export interface ExportDeps extends DetailDeps {
-  data: { lists: ScanCalls<typeof exportScans> }
+  data: DetailDeps['data'] & { lists: ScanCalls<typeof exportScans> }
   pages: Pick<LinkPages, 'findPage'>
 }
 

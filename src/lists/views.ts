@@ -10,6 +10,7 @@ import type { ListQuery, ListView, OwnListQuery, OwnListView } from './schema.ts
 /** Pages of lists as the API shows them. */
 
 export interface ListDeps extends ReadDeps, PropertiesDeps {
+  data: PropertiesDeps['data']
   pages: Pick<LinkPages, 'findPage'>
 }
 
@@ -58,7 +59,7 @@ export async function listWithProperties(
     },
     signal,
   )
-  const aliases = deps.aliases.ofLinks(links.map(({ id }) => id))
+  const aliases = deps.data.aliases.ofLinks(links.map(({ id }) => id))
   const items = withDetails(deps, links).map((link) =>
     ownView(deps, link, aliases.get(link.id) ?? []),
   )

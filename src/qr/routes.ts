@@ -16,7 +16,7 @@ import { getLink, type LinkReads } from '../links/read.ts'
 import type { QrImages } from './images.ts'
 
 interface QrDeps extends GuardDeps {
-  reads: LinkReads
+  data: { links: LinkReads }
   destinations: DestinationReads
   codes: Pick<KnownCodes, 'mayExist' | 'prepare'>
   images: QrImages
@@ -189,7 +189,7 @@ function qrImage(deps: QrDeps, text: string): QrImageView {
   const { addresses } = deps
   return {
     code: link.code,
-    url: deps.reads.publicUrlOf(link),
+    url: deps.data.links.publicUrlOf(link),
     short_url: addresses.short(link),
     qr_url: addresses.qr(link),
     qr_storage_url: addresses.qrStorage(link),

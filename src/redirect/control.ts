@@ -31,7 +31,7 @@ import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } f
 interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   bodies: RequestBodies
   destinations: DestinationReads
-  aliases: AliasReads
+  data: { aliases: AliasReads }
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
   visits: VisitRecorder | undefined
@@ -154,9 +154,9 @@ interface FoundPath extends FoundLink {
 
 function linkFinder({
   destinations,
-  aliases,
+  data: { aliases },
   versions,
-}: Pick<ControlDeps, 'destinations' | 'aliases' | 'versions'>) {
+}: Pick<ControlDeps, 'destinations' | 'data' | 'versions'>) {
   const findLink = (path: string, domain: RequestDomain): FoundPath | undefined => {
     const code = toCode(path)
     const version = code === undefined ? 0 : versions.ofKey(code)

@@ -31,8 +31,6 @@ export function administrationOf(path: string, clock: Clock): Administration & D
     clock,
     random: secureRandom,
     maintenance: new MaintenanceMode(data.settings, clock),
-    reads: data.links,
-    aliases: data.aliases,
     addresses: new PublicUrls({ baseUrl: BASE_URL, cdnUrl: `${BASE_URL}/cdn`, domains }),
     baseUrl: BASE_URL,
   }

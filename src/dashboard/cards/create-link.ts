@@ -129,7 +129,7 @@ export async function pathStatus({ deps, user, query }: PageContext): Promise<Ht
   const isTaken =
     (code && deps.destinations.findByCode(code) !== undefined) ||
     aliasRules.isReserved(alias) ||
-    (domain && deps.aliases.findByPath(alias, domain) !== undefined)
+    (domain && deps.data.aliases.findByPath(alias, domain) !== undefined)
   return isTaken
     ? html`<span class="badge bad">Taken</span>`
     : html`<span class="badge good">Free</span>`
@@ -229,7 +229,7 @@ const TITLES = {
 /** The result, shown over the list. The script copies the address. */
 export function createdToast({ deps, user }: PageContext, created: Created): Html {
   const { kind, code, url, passcode } = created
-  const link = deps.reads.findByCode(code)
+  const link = deps.data.links.findByCode(code)
   if (!link) throw refuse('The link was deleted meanwhile.')
   const { addresses } = deps
   const id = `new-${code}`

@@ -57,7 +57,7 @@ const versionOf = (list: readonly RuledDestination[]): string =>
  */
 export async function saveDestinations(context: PageContext, link: Link): Promise<void> {
   const { deps, user, form } = context
-  const { destinations } = deps.properties.propertiesOf(link.id)
+  const { destinations } = deps.data.properties.propertiesOf(link.id)
   if (form.text('version') !== versionOf(destinations)) {
     throw refuse('The destinations were changed meanwhile. Look at the list and try again.')
   }

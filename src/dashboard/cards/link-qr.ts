@@ -67,20 +67,22 @@ const definedOf = (query: Query): Record<string, string> =>
   Object.fromEntries(Object.entries(query).flatMap(([name, text = '']) => [[name, text]]))
 
 /** The address in the code: the displayed one, or what `alias` names; empty for the code. */
-function chosenAddress({ addresses, aliases }: DashboardDeps, link: Link, { alias }: Query) {
+function chosenAddress({ addresses, data }: DashboardDeps, link: Link, { alias }: Query) {
   if (alias === undefined) return addresses.display(link)
   if (alias === '') return addresses.short(link)
-  const found = aliases.ofLink(link.id).find((known) => addresses.textOf(known) === alias)
+  const found = data.aliases.ofLink(link.id).find((known) => addresses.textOf(known) === alias)
   if (found === undefined) throw new AppError('page_not_found')
   return addresses.alias(found)
 }
 
 /** The preview, the options and the downloads. */
 export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
-  const { data, aliases, addresses } = deps
+  const { data, addresses } = deps
   const { code, accountId } = link
   // A removed alias is no reason to hide the page.
-  const isKnown = aliases.ofLink(link.id).some((known) => addresses.textOf(known) === query.alias)
+  const isKnown = data.aliases
+    .ofLink(link.id)
+    .some((known) => addresses.textOf(known) === query.alias)
   const { alias = link.alias === null ? '' : addresses.textOf(link.alias), ...others } = query
   const chosen = isKnown || query.alias === '' ? query : others
   const address = chosenAddress(deps, link, chosen)
@@ -137,8 +139,8 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
 }
 
 /** Absent for a link without aliases. */
-function addressField({ addresses, aliases }: DashboardDeps, link: Link, alias: string) {
-  const all = aliases.ofLink(link.id)
+function addressField({ addresses, data }: DashboardDeps, link: Link, alias: string) {
+  const all = data.aliases.ofLink(link.id)
   if (all.length === 0) return false
   return parts.select({
     name: 'alias',

@@ -120,8 +120,8 @@ function typedAlias(deps: DashboardDeps, text: string, chosen: string): Address 
 
 function addressCard(context: PageContext, link: Link): Html {
   const { deps, user } = context
-  const { aliases, aliasRules, addresses } = deps
-  const all = aliases.ofLink(link.id)
+  const { aliasRules, addresses } = deps
+  const all = deps.data.aliases.ofLink(link.id)
   const mayAdd = aliasRules.mayAdd(user.account.id) && all.length < ALIASES_MAX
   const action = `${linkPath(link.code)}/aliases`
   const hosts = deps.data.domains.listFor(user.account.id).map(({ host }) => host)

@@ -109,7 +109,7 @@ const TABS: readonly { tab: Tab; label: string; path: string }[] = [
 async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const { deps, user } = context
   const link = ownLink(context)
-  const properties = deps.properties.propertiesOf(link.id)
+  const properties = deps.data.properties.propertiesOf(link.id)
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone: user.zone, disabled, now: deps.clock() }

@@ -52,8 +52,8 @@ interface FoundLink {
   disabled: DisabledCode | undefined
 }
 
-function findLink({ reads, data }: DashboardDeps, code: Code): FoundLink | undefined {
-  const link = reads.findByCode(code)
+function findLink({ data }: DashboardDeps, code: Code): FoundLink | undefined {
+  const link = data.links.findByCode(code)
   const disabled = data.moderation.findByCode(code)
   return link || disabled ? { code, link, disabled } : undefined
 }

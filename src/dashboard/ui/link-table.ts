@@ -149,7 +149,7 @@ async function renderRows(
     DAYS,
   )
   const reasons = data.moderation.findReasons(links.map(({ code }) => code))
-  const aliases = deps.aliases.ofLinks(links.map(({ id }) => id))
+  const aliases = deps.data.aliases.ofLinks(links.map(({ id }) => id))
   const now = clock()
   return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {
     const { code, properties } = link
