@@ -108,7 +108,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const storage = await openStorage(base, front)
   const { data, writer, cluster, watch } = storage
   const guards = openGuards(base, storage)
-  const links = openLinks(base, { front, storage, guards })
+  const links = openLinks(base, { front, storage })
   const visits = await openVisits(base, { redirects, data })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
@@ -323,7 +323,6 @@ async function openVisits(
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */
 const openGuards = ({ config, outside }: Base, { data }: Storage) => ({
-  accounts: data.accounts,
   keyUses: new KeyUses(data),
   maintenance: new MaintenanceMode(data.settings, outside.clock),
   address: new ClientAddress(config.trustedProxies),
@@ -335,17 +334,12 @@ const openGuards = ({ config, outside }: Base, { data }: Storage) => ({
 interface LinkParts {
   front: Awaited<ReturnType<typeof openFront>>
   storage: Storage
-  guards: ReturnType<typeof openGuards>
 }
 
 /** Links, their images and their hits. */
-function openLinks(
-  { config, outside, log, folder, start }: Base,
-  { front, storage, guards }: LinkParts,
-) {
+function openLinks({ config, outside, log, folder, start }: Base, { front, storage }: LinkParts) {
   const { data, readers, writer, qr } = storage
   const { db, versions, domains, redirects, blocklist } = front
-  const { accounts } = guards
   const { monotonic } = outside
   const addresses = new PublicUrls({ ...config, domains })
   const codes = new KnownCodes({
@@ -370,8 +364,8 @@ function openLinks(
   )
   return {
     addresses,
-    aliasRules: new AliasRules({ ...config, accounts }),
-    destinationPolicy: new DestinationPolicy({ ...config, accounts }),
+    aliasRules: new AliasRules({ ...config, data }),
+    destinationPolicy: new DestinationPolicy({ ...config, data }),
     hitLimits,
     destinations: new DestinationReads(db, blocklist),
     codes,

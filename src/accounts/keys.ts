@@ -19,13 +19,13 @@ export const KEY_OVERLAP_MS = DAY
 const SHOWN_LENGTH = 8
 
 export interface KeyDeps {
-  accounts: AccountReads
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
 }
 
 export interface KeyCheckDeps extends KeyDeps {
+  data: { accounts: AccountReads }
   /** Records when each key was last used. */
   keyUses: { note(keyId: number, now: number): void }
 }
@@ -36,7 +36,7 @@ export interface KeyCheckDeps extends KeyDeps {
 export function findAccount(deps: KeyCheckDeps, key: string | null): KeyHolder | undefined {
   if (key === null || !isApiKey(key)) return undefined
   const now = deps.clock()
-  const account = deps.accounts.findByKeyHash(deps.hasher.hash('api-key', key), now)
+  const account = deps.data.accounts.findByKeyHash(deps.hasher.hash('api-key', key), now)
   if (account) deps.keyUses.note(account.keyId, now)
   return account
 }

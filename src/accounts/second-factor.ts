@@ -42,13 +42,13 @@ export function newStepToken(hasher: SecretHasher, step: FirstStep, now: number)
 
 /** The step of a token that is neither forged nor expired, if there is still a second factor. */
 export function findFirstStep(
-  { hasher, accounts }: { hasher: SecretHasher; accounts: AccountReads },
+  { hasher, data }: { hasher: SecretHasher; data: { accounts: AccountReads } },
   token: string | undefined,
   now: number,
 ): FirstStep | undefined {
   const [, id = '', expiry = '', identity = '', proved, mac = ''] =
     STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
-  const person = id === '' ? undefined : accounts.findPerson(Number(id))
+  const person = id === '' ? undefined : data.accounts.findPerson(Number(id))
   const expiresAt = Number(expiry)
   // Expires too far ahead: the clock was set back.
   if (!person || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined

@@ -30,7 +30,12 @@ async function fail(email: string, address = '192.0.2.1'): Promise<Attempt[]> {
       return false
     },
   } as unknown as Passwords
-  const deps = { accounts, passwords, throttle, hasher: new SecretHasher(Buffer.alloc(32)) }
+  const deps = {
+    data: { accounts },
+    passwords,
+    throttle,
+    hasher: new SecretHasher(Buffer.alloc(32)),
+  }
   await signIn(deps, { email, password: 'x', address, deviceToken: undefined })
   return throttle.counted
 }

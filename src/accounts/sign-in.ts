@@ -6,7 +6,7 @@ import type { AccountReads, PersonId, PersonRow } from './store.ts'
 import type { Attempt, Gate, Throttle } from './throttle.ts'
 
 interface SignInDeps {
-  accounts: AccountReads
+  data: { accounts: AccountReads }
   passwords: Passwords
   throttle: Throttle
   hasher: SecretHasher
@@ -30,10 +30,10 @@ export interface SignIn {
  * trusted device: other clients cannot lock it out.
  */
 export async function signIn(deps: SignInDeps, input: SignIn): Promise<PersonRow | undefined> {
-  const { throttle, passwords, accounts } = deps
+  const { data, throttle, passwords } = deps
   const { password, address, onClosed = () => {} } = input
   const email = input.email.toLowerCase()
-  const person = accounts.findByEmail(email)
+  const person = data.accounts.findByEmail(email)
   const device = findTrustedDevice(deps.hasher, person?.id, input.deviceToken)
   const attempts: Attempt[] =
     device === undefined

@@ -63,7 +63,7 @@ const PROOFS = [
 interface AliasRulesOptions {
   /** Who may add aliases: a short path of the whole domain is the operator's to give away. */
   importAliases: 'owners' | 'all'
-  accounts: { findById(id: AccountId): { isOwner: number } | undefined }
+  data: { accounts: { findById(id: AccountId): { isOwner: number } | undefined } }
 }
 
 /** Which aliases may be added. */
@@ -96,7 +96,7 @@ export class AliasRules {
   }
 
   mayAdd(accountId: AccountId): boolean {
-    return !this.isForOwners || this.#options.accounts.findById(accountId)?.isOwner === 1
+    return !this.isForOwners || this.#options.data.accounts.findById(accountId)?.isOwner === 1
   }
 
   get isForOwners(): boolean {

@@ -9,7 +9,7 @@ import type { domains } from './domains.ts'
 import type { DomainMap, RequestDomain } from './map.ts'
 
 interface DomainRouteDeps extends GuardDeps {
-  data: DataOf<{ domains: typeof domains }>
+  data: GuardDeps['data'] & DataOf<{ domains: typeof domains }>
   domains: DomainMap
 }
 

@@ -20,6 +20,7 @@ import {
 import type { VisitDetails } from './visits.ts'
 
 interface Deps extends GuardDeps, ResolveDeps<Link> {
+  data: GuardDeps['data'] & ResolveDeps<Link>['data']
   series: HitSeries
   visitDetails: VisitDetails
 }

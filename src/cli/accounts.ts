@@ -141,7 +141,10 @@ export async function createAccount(
 }
 
 /** One line per account, the oldest first. */
-export function listAccounts({ accounts }: Administration, { json, after = 0 }: PageOptions): Page {
+export function listAccounts(
+  { data: { accounts } }: Administration,
+  { json, after = 0 }: PageOptions,
+): Page {
   const page = accounts.list({ after, limit: PAGE })
   const lines = page.map(({ id, name, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
@@ -195,7 +198,7 @@ export async function setupLink(
   { another, json }: { another?: Flag; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const owner = deps.accounts.listOwners()[0]
+  const owner = deps.data.accounts.listOwners()[0]
   if (owner && !another) {
     throw new CommandError(
       `${owner.email} is the owner already. For a new password: hopcode account reset-password ` +
@@ -272,7 +275,7 @@ export async function revoke(
  * expires already: then the command changes all of them. With several keys, no key is guessed.
  */
 function chooseKey(
-  { accounts, clock }: Administration,
+  { data: { accounts }, clock }: Administration,
   { id, email }: { id: number; email: string },
   name: string | undefined,
 ): KeyRow | undefined {
@@ -331,7 +334,10 @@ export async function enableAccount(
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 
-async function getPerson({ accounts, writer }: Administration, email: string): Promise<PersonRow> {
+async function getPerson(
+  { data: { accounts }, writer }: Administration,
+  email: string,
+): Promise<PersonRow> {
   await writer.catchUp()
   return requirePerson(accounts, email)
 }
@@ -349,7 +355,7 @@ async function getAccount(
   email: string,
   account?: string,
 ): Promise<AccountRow> {
-  return accountOf(deps.accounts, await getPerson(deps, email), account)
+  return accountOf(deps.data.accounts, await getPerson(deps, email), account)
 }
 
 export function requirePerson(accounts: AccountReads, email: string): PersonRow {

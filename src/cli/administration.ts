@@ -139,7 +139,7 @@ async function openFolder<Commands extends Functions<Administration>>(
 ): Promise<Caller<Calls<Commands>> & AsyncDisposable> {
   await using opened = new AsyncDisposableStack()
   opened.use(lock)
-  const { db, accounts, hasher } = openDataFolder(config.dataDir)
+  const { db, hasher } = openDataFolder(config.dataDir)
   opened.defer(() => db.close())
   const writer = new FolderWriter(db, config)
   opened.use(writer)
@@ -154,7 +154,6 @@ async function openFolder<Commands extends Functions<Administration>>(
   // One command runs: it reads them once.
   const domains = new DomainMap(db, { all: 0 }, config)
   const deps: Administration = {
-    accounts,
     hasher,
     writer,
     data,

@@ -108,7 +108,7 @@ async function inputOf(
   return {
     host,
     codes,
-    for: isGroup ? user : findAccount(deps.accounts, user).id,
+    for: isGroup ? user : findAccount(deps.data.accounts, user).id,
     rootUrl: rootUrl === 'none' ? null : rootUrl,
     notFoundUrl: notFoundUrl === 'none' ? null : notFoundUrl,
   }
@@ -147,10 +147,10 @@ async function viewsOf(deps: Administration) {
 
 type View = ReturnType<typeof viewOf>
 
-function viewOf({ accounts }: Administration, domain: Domain, uses: DomainUses | undefined) {
+function viewOf({ data }: Administration, domain: Domain, uses: DomainUses | undefined) {
   const { host, rootUrl, notFoundUrl, codes, access, accountId } = domain
   const { links = 0, aliases = 0 } = uses ?? {}
-  const user = accountId === null ? access : (accounts.findById(accountId)?.name ?? null)
+  const user = accountId === null ? access : (data.accounts.findById(accountId)?.name ?? null)
   return {
     domain: host,
     root_url: rootUrl,

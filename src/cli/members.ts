@@ -105,7 +105,7 @@ async function renameAccount(
   { account: named, name: text, json }: { account: string; name: string; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const { id: accountId, name: before } = findAccount(deps.accounts, named)
+  const { id: accountId, name: before } = findAccount(deps.data.accounts, named)
   const name = parseAccountName(text, before)
   if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
   await deps.data.accounts.rename({ accountId, name })
@@ -118,8 +118,8 @@ async function addMember(
   { account: name, email, role, json }: MemberOptions & { role: Role },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const account = findAccount(deps.accounts, name)
-  const members = deps.accounts.listMembers(account.id)
+  const account = findAccount(deps.data.accounts, name)
+  const members = deps.data.accounts.listMembers(account.id)
   if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
     throw new CommandError(`${email} is a member of ${account.name} already`)
   }
@@ -137,7 +137,7 @@ async function disconnectPerson(
   { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const { id: personId } = requirePerson(deps.accounts, email)
+  const { id: personId } = requirePerson(deps.data.accounts, email)
   const disconnected = await deps.data.identities.disconnectAll({ personId })
   if (json) return JSON.stringify({ email, disconnected })
   return disconnected === 0
@@ -176,8 +176,8 @@ async function setMemberRole(
   { account: name, email, role, json }: MemberOptions & { role: Role },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const account = findAccount(deps.accounts, name)
-  const { id: personId } = requirePerson(deps.accounts, email)
+  const account = findAccount(deps.data.accounts, name)
+  const { id: personId } = requirePerson(deps.data.accounts, email)
   const command = { accountId: account.id, personId, role, by: null }
   const result = await deps.data.members.setRole(command)
   if (result !== 'done') throw new CommandError(`${email} ${PROBLEMS[result]}`)
@@ -190,8 +190,8 @@ async function removeMember(
   { account: name, email, json }: MemberOptions,
 ): Promise<string> {
   await deps.writer.catchUp()
-  const account = findAccount(deps.accounts, name)
-  const { id: personId } = requirePerson(deps.accounts, email)
+  const account = findAccount(deps.data.accounts, name)
+  const { id: personId } = requirePerson(deps.data.accounts, email)
   const command = { accountId: account.id, personId, by: null }
   const result = await deps.data.members.remove(command)
   if (result !== 'done') throw new CommandError(`${email} ${PROBLEMS[result]}`)
@@ -205,8 +205,8 @@ async function listMembers(
   { account: name, json }: Omit<MemberOptions, 'email'>,
 ): Promise<string> {
   await deps.writer.catchUp()
-  const account = findAccount(deps.accounts, name)
-  const lines = deps.accounts
+  const account = findAccount(deps.data.accounts, name)
+  const lines = deps.data.accounts
     .listMembers(account.id)
     .map(({ id, email, role, totpEnabledAt, createdAt }) => {
       const since = isoTime(createdAt)

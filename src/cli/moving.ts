@@ -137,7 +137,7 @@ function formatAndFiles(words: readonly string[]): {
 }
 
 /** What the service needs for these commands. */
-export type MovingDeps = Pick<Administration, 'accounts' | 'data'> & ImportDeps & ExportFileDeps
+export type MovingDeps = Pick<Administration, 'data'> & ImportDeps & ExportFileDeps
 
 /** What the commands run in the service. */
 export const movingCommands = { importBatch, exportBatch, importHosts }
@@ -165,7 +165,10 @@ async function importHosts(deps: MovingDeps, { account }: { account?: string }) 
   return hostsFor(deps, chooseAccount(deps, account), { isOperator: true })
 }
 
-function chooseAccount({ accounts }: Pick<MovingDeps, 'accounts'>, text?: string): AccountRow {
+function chooseAccount(
+  { data: { accounts } }: Pick<MovingDeps, 'data'>,
+  text?: string,
+): AccountRow {
   if (text !== undefined) return findAccount(accounts, text)
   const [owner, ...others] = accounts.listOwners()
   if (owner && others.length === 0) return accountOf(accounts, owner)

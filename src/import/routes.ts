@@ -15,7 +15,7 @@ import { type ImportDeps, importLines } from './lines.ts'
 import { OUTCOMES } from './outcomes.ts'
 
 interface Deps extends Omit<ImportDeps, 'data'>, Omit<ExportFileDeps, 'data'>, GuardDeps {
-  data: ImportDeps['data'] & ExportFileDeps['data']
+  data: GuardDeps['data'] & ImportDeps['data'] & ExportFileDeps['data']
   bodies: RequestBodies
   unsent: UnsentResponses
 }

@@ -11,7 +11,7 @@ interface PolicyOptions {
   /** Undefined: the country of a visitor is not known. */
   countryFile: string | undefined
   countryHeader: string | undefined
-  accounts: { findById(id: AccountId): { isOwner: number } | undefined }
+  data: { accounts: { findById(id: AccountId): { isOwner: number } | undefined } }
 }
 
 const NO_COUNTRIES = 'Invalid destinations: country needs COUNTRY_FILE or COUNTRY_HEADER'
@@ -25,7 +25,7 @@ export class DestinationPolicy {
   }
 
   mayAdd(accountId: AccountId): boolean {
-    return !this.isForOwners || this.#options.accounts.findById(accountId)?.isOwner === 1
+    return !this.isForOwners || this.#options.data.accounts.findById(accountId)?.isOwner === 1
   }
 
   get isForOwners(): boolean {

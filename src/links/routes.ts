@@ -25,7 +25,7 @@ import {
 import { deleteLink, update } from './update.ts'
 
 interface Deps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
-  data: PropertiesDeps['data']
+  data: PropertiesDeps['data'] & GuardDeps['data']
   bodies: RequestBodies
   unsent: UnsentResponses
 }

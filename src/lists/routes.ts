@@ -7,6 +7,7 @@ import { ListQuery, ListView, OwnListQuery, OwnListView } from './schema.ts'
 import { type ListDeps, list, listWithProperties } from './views.ts'
 
 interface Deps extends ListDeps, GuardDeps {
+  data: ListDeps['data'] & GuardDeps['data']
   unsent: UnsentResponses
 }
 

@@ -16,7 +16,7 @@ import { getLink, type LinkReads } from '../links/read.ts'
 import type { QrImages } from './images.ts'
 
 interface QrDeps extends GuardDeps {
-  data: { links: LinkReads }
+  data: GuardDeps['data'] & { links: LinkReads }
   destinations: DestinationReads
   codes: Pick<KnownCodes, 'mayExist' | 'prepare'>
   images: QrImages

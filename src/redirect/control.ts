@@ -31,7 +31,7 @@ import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } f
 interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   bodies: RequestBodies
   destinations: DestinationReads
-  data: { aliases: AliasReads }
+  data: GuardDeps['data'] & { aliases: AliasReads }
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
   visits: VisitRecorder | undefined

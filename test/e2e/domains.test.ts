@@ -293,7 +293,7 @@ test('the root and unknown paths of a domain have destinations of its own', asyn
 test('new links of an account get its default domain', async () => {
   await using app = await appWithDomains()
   const { data } = app.administration
-  const accountId = app.administration.accounts.findByEmail('free@example.com')?.id ?? 0
+  const accountId = app.administration.data.accounts.findByEmail('free@example.com')?.id ?? 0
   const domainId = data.domains.findByHost(GO)?.id ?? 0
   expect(await data.domains.setDefault({ accountId, domainId })).toBe(true)
   const url = 'https://example.com/new'
@@ -325,7 +325,7 @@ test('new links of an account get its default domain', async () => {
 test('an account uses the domains that are for it', async () => {
   await using app = await appWithDomains()
   await add(app, { host: 'owners.example' })
-  const accountId = app.administration.accounts.findByEmail('free@example.com')?.id ?? 0
+  const accountId = app.administration.data.accounts.findByEmail('free@example.com')?.id ?? 0
   await add(app, { host: 'mine.example', for: accountId })
   app.key('free-other')
   const error = 'Invalid domain: must be one of GET /api/domains'

@@ -27,7 +27,9 @@ const OWNERS = { PASSWORD_SIGN_IN: 'owners' }
 const MALLORY = { sub: 'mallory-1', email: 'mallory@example.com', email_verified: true }
 
 const identitiesOf = (app: TestApp, email: string) =>
-  app.administration.data.identities.list(app.administration.accounts.findByEmail(email)?.id ?? 0)
+  app.administration.data.identities.list(
+    app.administration.data.accounts.findByEmail(email)?.id ?? 0,
+  )
 
 async function connect(visitor: Visitor, provider: Provider, claims: typeof ANN) {
   const path = '/app/account/identities/connect'
@@ -118,7 +120,7 @@ test('a session that ends while the provider answers connects nothing', async ()
   const { app, provider } = it
   const mallory = new Visitor(app)
   await mallory.signUp(ANN.email)
-  const personId = app.administration.accounts.findByEmail(ANN.email)?.id ?? 0
+  const personId = app.administration.data.accounts.findByEmail(ANN.email)?.id ?? 0
   provider.instead = async (path) => {
     if (path === '/token') await app.administration.data.sessions.endAll({ personId })
     return undefined

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
+import { issueKey } from '../../src/accounts/keys.ts'
 import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
 import { addDomain } from '../../src/addresses/operations.ts'
@@ -342,7 +342,7 @@ export class TestApp implements AsyncDisposable {
     return /^(free|pro|enterprise)(-|$)/.test(nameOrKey) ? this.key(nameOrKey) : nameOrKey
   }
 
-  #idOf({ accounts }: KeyDeps, name: string): number {
+  #idOf({ accounts }: KeyStoreDeps, name: string): number {
     const id = accounts.findByEmail(`${name}@example.com`)?.id
     if (id === undefined) throw new Error(`the test has no account ${name}`)
     return id

@@ -25,9 +25,9 @@ export const requesterOf = ({ person }: CurrentUser): Requester => ({
  */
 export async function requireOwnPassword(context: PageContext): Promise<void> {
   const { deps, user, form } = context
-  const { accounts, passwords, throttle } = deps
+  const { data, passwords, throttle } = deps
   const { account, person, session, origin } = user
-  const hash = accounts.findPerson(person.id)?.passwordHash
+  const hash = data.accounts.findPerson(person.id)?.passwordHash
   if (hash === null) {
     if (isProved(context)) return
     throw refuse('Confirm first that it is you.')
@@ -49,7 +49,7 @@ function isProved({ deps, user }: PageContext): boolean {
 }
 
 const hasPassword = ({ deps, user }: PageContext): boolean =>
-  deps.accounts.findPerson(user.person.id)?.passwordHash !== null
+  deps.data.accounts.findPerson(user.person.id)?.passwordHash !== null
 
 /** The field for `requireOwnPassword`. A person without a password confirms with the provider. */
 export function proofField(context: PageContext, props: parts.FieldOverrides = {}): Value {

@@ -78,7 +78,7 @@ export interface CurrentUser {
 
 /** `token`: of the session's cookie. */
 export function currentUserOf(
-  deps: Pick<DashboardDeps, 'accounts' | 'cookies' | 'hasher' | 'random'>,
+  deps: Pick<DashboardDeps, 'data' | 'cookies' | 'hasher' | 'random'>,
   row: SessionRow,
   { request, origin, token }: { request: Request; origin: Origin; token: string },
 ): CurrentUser {
@@ -86,7 +86,7 @@ export function currentUserOf(
   return {
     person: { id: row.personId, email: row.email, isOwner: row.isOwner === 1 },
     account: { id: accountId, plan, name },
-    others: deps.accounts.listAccountsOf(row.personId).filter((one) => one.id !== accountId),
+    others: deps.data.accounts.listAccountsOf(row.personId).filter((one) => one.id !== accountId),
     role: row.role,
     session: { id, createdAt, provedAt, isLong: isLong === 1 },
     csrf: formToken(deps, formKey(token, accountId)),
@@ -148,7 +148,7 @@ export async function userContext(
   }
   const bytesMax = formBytesMax(deps, early, bulk)
   const accountIds = personal
-    ? deps.accounts.listAccountsOf(early.personId).map(({ id }) => id)
+    ? deps.data.accounts.listAccountsOf(early.personId).map(({ id }) => id)
     : [account.id]
   const formKeys = accountIds.map((id) => formKey(token ?? '', id))
   const form = await readGuardedForm(deps, request, formKeys, { holder: account.id, bytesMax })
@@ -191,14 +191,14 @@ function requireSession(
 
 /** The complete, current account. Throws `sign_in_needed` if it was deleted meanwhile. */
 export function requireAccount({ deps, user }: Pick<PageContext, 'deps' | 'user'>): AccountRow {
-  const found = deps.accounts.findById(user.account.id)
+  const found = deps.data.accounts.findById(user.account.id)
   if (!found) throw new AppError('sign_in_needed')
   return found
 }
 
 /** The complete, current person. Throws `sign_in_needed` if they were removed meanwhile. */
 export function requirePerson({ deps, user }: Pick<PageContext, 'deps' | 'user'>): PersonRow {
-  const found = deps.accounts.findPerson(user.person.id)
+  const found = deps.data.accounts.findPerson(user.person.id)
   if (!found) throw new AppError('sign_in_needed')
   return found
 }

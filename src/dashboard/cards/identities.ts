@@ -42,7 +42,7 @@ export async function disconnectIdentity(context: PageContext): Promise<string> 
   const { deps, user, params } = context
   const personId = user.person.id
   const hasPassword =
-    deps.accounts.findPerson(personId)?.passwordHash !== null &&
+    deps.data.accounts.findPerson(personId)?.passwordHash !== null &&
     (deps.passwordSignIn === 'on' || user.person.isOwner)
   const id = Number(params.id)
   if (!Number.isSafeInteger(id)) throw new AppError('page_not_found')

@@ -192,7 +192,7 @@ function accountPage(context: PageContext): Response {
         ${sessionsCard(deps, user)}
       </div>
       ${parts.card('Members', [
-        html`<p>${parts.plural(deps.accounts.listMembers(account.id).length, 'person', 'people')}
+        html`<p>${parts.plural(deps.data.accounts.listMembers(account.id).length, 'person', 'people')}
           can use the links and keys of ${account.name}.</p>`,
         parts.linkButton('Members and invitations', `${PATH}/members`),
       ])}
@@ -302,7 +302,7 @@ function deletePage(context: PageContext): Response {
   const { deps } = context
   const { id, linkCount } = requireAccount(context)
   const frame = { title: 'Delete the account', back: { href: PATH, label: 'Account' } }
-  if (deps.accounts.isLastOwner(id)) {
+  if (deps.data.accounts.isLastOwner(id)) {
     const reason = 'This account is the only owner of the service: it cannot be deleted.'
     return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
   }

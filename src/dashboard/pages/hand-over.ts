@@ -33,7 +33,7 @@ export const movePath = (links: { codes: readonly string[] } | Query): string =>
 const targetsOf = ({ deps, user }: PageContext): AccountRow[] =>
   user.others
     .filter(({ role }) => role === 'admin')
-    .flatMap(({ id }) => deps.accounts.findById(id) ?? [])
+    .flatMap(({ id }) => deps.data.accounts.findById(id) ?? [])
     .filter(({ disabledAt }) => disabledAt === null)
 
 const queryOf = ({ query, form }: PageContext): Query =>

@@ -139,7 +139,7 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
     throw refuseAt('email', 'This address already has an account. Sign in with it.')
   }
   const { personId, hasNewKey: isNew } = joined
-  const person = deps.accounts.findPerson(personId)
+  const person = deps.data.accounts.findPerson(personId)
   const accountId = person?.accountId ?? personId
   if (isNew) logNewAccount(context, accountId)
   logJoin(context, flow, link, accountId)
@@ -178,7 +178,7 @@ function findAddress(
   link: OneTimeLinkRow | undefined,
 ): string | undefined {
   const person =
-    flow === 'reset' && link?.personId ? deps.accounts.findPerson(link.personId) : undefined
+    flow === 'reset' && link?.personId ? deps.data.accounts.findPerson(link.personId) : undefined
   return person?.email ?? link?.email ?? undefined
 }
 
@@ -217,9 +217,9 @@ async function proveExisting(
   link: OneTimeLinkRow,
   email: string,
 ): Promise<string | null> {
-  const { accounts, passwords, throttle, security } = deps
+  const { data, passwords, throttle, security } = deps
   const current = form.raw('current')
-  const person = accounts.findByEmail(email)
+  const person = data.accounts.findByEmail(email)
   const hash = person?.passwordHash ?? null
   if (hash === null) return null
   if (current === '') throw refuseAt('current', PASSWORD_NEEDED)
@@ -246,7 +246,7 @@ function storeJoin(
 }
 
 export function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {
-  const fields = { plan: deps.accounts.findById(accountId)?.plan }
+  const fields = { plan: deps.data.accounts.findById(accountId)?.plan }
   deps.security.record('account.created', origin, { accountId, fields })
 }
 
@@ -260,7 +260,7 @@ export function logJoin(
   if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
   if (flow === 'reset') security.record('password.reset', origin, { accountId })
   if (flow === 'invite') {
-    const sender = link.personId ? deps.accounts.findPerson(link.personId) : undefined
+    const sender = link.personId ? deps.data.accounts.findPerson(link.personId) : undefined
     const byAccountId = sender?.accountId
     const fields = { invite_id: link.id }
     security.record('invite.accepted', origin, { accountId, byAccountId, fields })
@@ -327,8 +327,8 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
 
 /** Names the sender, too: another account may have the same name. */
 function invitationText({ deps }: AnonymousContext, { accountId, personId }: OneTimeLinkRow): Html {
-  const name = accountId ? deps.accounts.findById(accountId)?.name : undefined
-  const sender = personId ? deps.accounts.findPerson(personId)?.email : 'The operator'
+  const name = accountId ? deps.data.accounts.findById(accountId)?.name : undefined
+  const sender = personId ? deps.data.accounts.findPerson(personId)?.email : 'The operator'
   return html`${sender} invites you to join <strong>${name}</strong>.`
 }
 

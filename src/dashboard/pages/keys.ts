@@ -72,7 +72,7 @@ const commandOn = ({ deps, user }: PageContext, { id: keyId }: KeyRow) => ({
 })
 
 const listKeys = ({ deps, user }: PageContext): KeyRow[] =>
-  deps.accounts.listKeys(user.account.id, deps.clock())
+  deps.data.accounts.listKeys(user.account.id, deps.clock())
 
 const findKey = (context: PageContext, id = ''): KeyRow | undefined =>
   listKeys(context).find((key) => String(key.id) === id)

@@ -59,12 +59,12 @@ export const accountChoicePages = signedInPages(
 
 async function invite(context: PageContext): Promise<Response> {
   const { deps, user, form } = context
-  const { accounts, clock, data } = deps
+  const { clock, data } = deps
   const now = clock()
   const accountId = user.account.id
   const email = parseEmail(form.text('email'))
   if (!email) throw refuseAt('email', 'Enter an address like name@example.com.')
-  const members = accounts.listMembers(accountId)
+  const members = data.accounts.listMembers(accountId)
   if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
     throw refuseAt('email', 'This person is a member already.')
   }
@@ -126,7 +126,7 @@ const DONE = {
 /** `link`: of the new invitation, only in the response that creates it. */
 function membersPage(context: PageContext, link?: string): Response {
   const { deps, user } = context
-  const members = deps.accounts.listMembers(user.account.id)
+  const members = deps.data.accounts.listMembers(user.account.id)
   const isAdmin = hasRole(user.role, 'admin')
   return page(context, {
     title: `Members of ${requireAccount(context).name}`,
@@ -233,7 +233,7 @@ function pendingInvites({ deps, user }: PageContext): Html {
 
 /** The member that the path names. Throws `page_not_found`. */
 function memberOf({ deps, user, params }: PageContext): MemberRow {
-  const members = deps.accounts.listMembers(user.account.id)
+  const members = deps.data.accounts.listMembers(user.account.id)
   const found = members.find(({ id }) => String(id) === params.id)
   if (!found) throw new AppError('page_not_found')
   return found
@@ -243,7 +243,7 @@ function removePage(context: PageContext): Response {
   const { deps, user } = context
   const { id, email } = memberOf(context)
   const isOwn = id === user.person.id
-  const isLast = deps.accounts.listAccountsOf(id).length === 1
+  const isLast = deps.data.accounts.listAccountsOf(id).length === 1
   const subject = isOwn ? 'You lose' : `${email} loses`
   return confirmPage(context, {
     title: isOwn ? 'Leave the account' : 'Remove a member',

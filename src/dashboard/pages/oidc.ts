@@ -179,7 +179,7 @@ async function signInAs(
   next = HOME,
 ): Promise<Response> {
   const { deps } = context
-  const person = deps.accounts.findPerson(personId)
+  const person = deps.data.accounts.findPerson(personId)
   if (!person?.hasAccount) {
     return refused(context, 'disabled', person && { accountId: person.accountId })
   }
@@ -212,7 +212,7 @@ async function signInNew(
   }
   // Before the address is looked up: the user of an address that is not theirs learns nothing.
   if (!isVerified) return refused(context, 'oidc.unverified', { next })
-  const person = deps.accounts.findByEmail(email)
+  const person = deps.data.accounts.findByEmail(email)
   if (person) {
     const { id: personId, accountId } = person
     const identity = { issuer, subject, email, personId }
@@ -235,7 +235,7 @@ async function signInNew(
   if (created === 'full') throw new AppError('account_full')
   if (created === 'taken') return refused(context, 'oidc.state', { next })
   const { personId, identityId } = created
-  const accountId = deps.accounts.findPerson(personId)?.accountId ?? personId
+  const accountId = deps.data.accounts.findPerson(personId)?.accountId ?? personId
   if (accountId === personId) logNewAccount(context, accountId)
   if (invite) logJoin(context, 'invite', invite, accountId)
   return signInAs(context, { id: identityId, personId, claims }, invite ? HOME : next)

@@ -80,13 +80,13 @@ export const serviceAccountsPages = signedInPages(
 
 async function invite(context: PageContext, plan: Plan): Promise<Response> {
   const { deps, user, form } = context
-  const { accounts, clock, data } = deps
+  const { clock, data } = deps
   const now = clock()
   const text = form.text('email')
   const email = text === '' ? undefined : parseEmail(text)
   if (text !== '' && !email)
     throw refuseAt('email', 'Enter an address like name@example.com, or leave it empty.')
-  if (email && accounts.findByEmail(email)) {
+  if (email && data.accounts.findByEmail(email)) {
     throw refuseAt('email', 'This address already has an account.')
   }
   const personId = user.person.id
@@ -254,8 +254,8 @@ function accountPage(context: PageContext): Response {
   })
 }
 
-function accountFacts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
-  const keys = accounts.listKeys(account.id, clock())
+function accountFacts({ data, clock, plans }: DashboardDeps, account: AccountRow): Html {
+  const keys = data.accounts.listKeys(account.id, clock())
   const hasActiveKey = keys.some(({ endsAt }) => endsAt === null)
   const disabledSince = (time: number) => html`<strong>disabled</strong> since ${parts.time(time)}`
   const { disabledAt, linksDisabledAt } = account
@@ -335,7 +335,7 @@ function disablePage(context: PageContext): Response {
   const path = pathOf(account)
   const { id, name: email, linkCount } = account
   const frame = { title: 'Disable an account', back: { href: path, label: email } }
-  if (context.deps.accounts.isLastOwner(id)) {
+  if (context.deps.data.accounts.isLastOwner(id)) {
     const reason = `${email} is the only owner of the service: it cannot be disabled.`
     return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
   }

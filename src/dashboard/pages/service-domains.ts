@@ -66,7 +66,7 @@ function usersOf(deps: DashboardDeps, form: Form, before?: Domain): DomainInput[
   if (chosen !== 'account') return chosen === 'all' ? 'all' : 'owners'
   const email = form.text('email')
   if (before?.accountId && email === accessText(deps, before)) return before.accountId
-  const person = deps.accounts.findByEmail(email)
+  const person = deps.data.accounts.findByEmail(email)
   if (!person) throw refuseAt('email', 'Nobody with an account has this address.')
   return person.accountId
 }
@@ -141,9 +141,9 @@ const domainTable = (deps: DashboardDeps, domains: readonly Domain[], uses: Uses
     Aliases: { cell: ({ id }) => parts.count(uses[id]?.aliases ?? 0), isNumber: true },
   })
 
-const accessText = ({ accounts }: DashboardDeps, { access, accountId }: Domain): string =>
+const accessText = ({ data }: DashboardDeps, { access, accountId }: Domain): string =>
   access === 'account'
-    ? (accountId !== null && accounts.findById(accountId)?.name) || 'a deleted account'
+    ? (accountId !== null && data.accounts.findById(accountId)?.name) || 'a deleted account'
     : ACCESS[access]
 
 /** The fields that can be changed later too. */

@@ -146,7 +146,7 @@ function linkPage(context: PageContext): Response {
 function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
   const reason = disabled && (['Reason', disabled.reason] as const)
   if (!link) return html`<p>This link was deleted.</p>${parts.facts([reason ?? false])}`
-  const account = deps.accounts.findById(link.accountId)
+  const account = deps.data.accounts.findById(link.accountId)
   return parts.facts([
     ['State', stateOf(deps, link, disabled, account)],
     reason ?? false,

@@ -105,7 +105,7 @@ const linkPage = (context: PageContext, account: AccountRow, props: LinkPageProp
   })
 
 export function membersCard({ deps, user }: PageContext, account: AccountRow): Html {
-  const members = deps.accounts.listMembers(account.id)
+  const members = deps.data.accounts.listMembers(account.id)
   const isActive = account.disabledAt === null
   const button = (action: string, label: string, { id, email }: MemberRow) =>
     parts.buttonForm(user, `${pathOf(account)}/${action}`, label, {
@@ -143,14 +143,14 @@ export function membersCard({ deps, user }: PageContext, account: AccountRow): H
 
 /** Throws `page_not_found` for an unknown account and for one that is being deleted. */
 export function accountOf({ deps, params: { id = '' } }: PageContext): AccountRow {
-  const account = /^\d{1,15}$/.test(id) ? deps.accounts.findById(Number(id)) : undefined
+  const account = /^\d{1,15}$/.test(id) ? deps.data.accounts.findById(Number(id)) : undefined
   if (!account || account.deletedAt !== null) throw new AppError('page_not_found')
   return account
 }
 
 /** The member that the form names; without a name, the first one. Throws `page_not_found`. */
 function memberOf({ deps, form }: PageContext, account: AccountRow): MemberRow {
-  const members = deps.accounts.listMembers(account.id)
+  const members = deps.data.accounts.listMembers(account.id)
   const id = form.text('person')
   const found = id === '' ? members[0] : members.find((one) => String(one.id) === id)
   if (!found) throw new AppError('page_not_found')

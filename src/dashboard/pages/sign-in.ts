@@ -96,7 +96,7 @@ async function sendCode(context: AnonymousContext): Promise<Response> {
 function checkPassword(context: AnonymousContext): Promise<PersonRow | undefined> {
   const { deps, origin, form, request } = context
   const email = form.text('email')
-  const accountId = deps.accounts.findByEmail(email)?.accountId
+  const accountId = deps.data.accounts.findByEmail(email)?.accountId
   return loggingRefusal(context, accountId, async (logRefusal) => {
     const person = await signIn(deps, {
       email,
@@ -189,7 +189,7 @@ function signInPage(context: AnonymousContext): Response {
     cookies: sender.cookies,
     messages: DONE,
     main: html`
-      ${!deps.accounts.hasOwner() && notSetUp(deps)}
+      ${!deps.data.accounts.hasOwner() && notSetUp(deps)}
       ${providerLink(deps, next)}
       ${
         isForAll

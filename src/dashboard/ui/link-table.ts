@@ -103,7 +103,7 @@ function queryText({ search, tag, state, page, byHits }: Omit<TableQuery, 'isCut
 export async function loadTable(context: PageContext, query: TableQuery): Promise<LinkTable> {
   const { deps, request } = context
   const { id: accountId } = context.user.account
-  const linkCount = deps.accounts.findById(accountId)?.linkCount ?? 0
+  const linkCount = deps.data.accounts.findById(accountId)?.linkCount ?? 0
   const { page, byHits } = query
   const filter = { ...filterOf(context, query), byHits }
   const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }

@@ -45,11 +45,11 @@ export function serviceLinkTable(
   deps: DashboardDeps,
   { caption, links, hasAccounts }: LinkTableProps,
 ): Html {
-  const { accounts, addresses, data, hits, blocklist } = deps
+  const { addresses, data, hits, blocklist } = deps
   const counts = hits.of(links.map(({ id }) => id))
   const reasons = data.moderation.findReasons(links.map(({ code }) => code))
   const accountOf = ({ accountId }: Link) => {
-    const account = accounts.findById(accountId)
+    const account = data.accounts.findById(accountId)
     if (!account) return 'none'
     const path = `/app/service/accounts/${account.id}`
     return html`<a class="long" href="${path}">${account.name}</a>`

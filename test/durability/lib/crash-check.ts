@@ -138,7 +138,7 @@ export function judge(folder: string, progress: Progress): string[] {
     try {
       for (const key of progress.keys) {
         const keyUses = { note: () => {} }
-        const deps = { accounts, hasher, clock: Date.now, random: secureRandom, keyUses }
+        const deps = { data: { accounts }, hasher, clock: Date.now, random: secureRandom, keyUses }
         if (!findAccount(deps, key)) wrong.push(`the key ${key} does not work`)
       }
       const committed = hitReads(db).totals().redirects
