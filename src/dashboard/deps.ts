@@ -38,7 +38,7 @@ interface CommonDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   images: Pick<
     QrImages,
     | 'render'
-    | 'renderOne'
+    | 'countWithoutRoom'
     | 'renderText'
     | 'sheetSvg'
     | 'sheetPdf'

@@ -6,7 +6,7 @@ import { operatorsOf, toPdf } from './pdf.ts'
 import { svgPictures } from './picture.ts'
 import { SizeError } from './png.ts'
 import { renderQr } from './render.ts'
-import { layOutSheet, PAPERS, type Paper, type Sheet } from './sheet.ts'
+import { layOutSheet, PAPERS, type Paper, type Sheet, textsWithoutRoom } from './sheet.ts'
 
 /** Options of every stored image: the spec's defaults. */
 const STORED = parseQrOptions({})
@@ -103,6 +103,8 @@ export function renderer({ dir }: RendererSettings) {
         format === 'svg' ? svgPictures(page, isFirst ? known : undefined) : operatorsOf(page),
       )
     },
+
+    textsWithoutRoom,
 
     sheetPdf({ paper, drawings, logo }: SheetFile): Uint8Array<ArrayBuffer> {
       return toPdf({ ...PAPERS[paper], drawings, logo: logo && decoded(logo) })
