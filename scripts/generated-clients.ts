@@ -170,7 +170,7 @@ async function schemathesis({ service, apiKey, casesMin }: Run): Promise<string>
   const env = { HYPOTHESIS_STORAGE_DIRECTORY: join(WORK, 'hypothesis') }
   const output = await run([join(bin, 'schemathesis'), ...settings, ...words], { cwd: ROOT, env })
   const cases = Number(/(\d[\d,]*) generated/.exec(output)?.[1]?.replaceAll(',', ''))
-  if (cases >= casesMin) return output
+  if (cases >= casesMin) return `${cases} cases, none failed. ${/Seed: \d+/.exec(output)?.[0]}`
   throw new Error(`only ${cases} cases:\n${output.split('\n').slice(-OUTPUT_LINES).join('\n')}`)
 }
 

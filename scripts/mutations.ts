@@ -88,8 +88,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'hits-without-a-position',
-    edits: [['src/hits/shared-store.ts', 'sharedHitAdder', /countedOf\(.*\) !== from/, 'false']],
-    test: 'src/hits/shared-store.test.ts',
+    edits: [['src/hits/cluster-store.ts', 'clusterHitAdder', /countedOf\(.*\) !== from/, 'false']],
+    test: 'src/hits/cluster-store.test.ts',
   },
   {
     name: 'refuse-with-old-data',
@@ -152,14 +152,14 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'one-position-of-hits',
     edits: [
       [
-        'src/hits/shared-store.ts',
-        'sharedHitAdder',
+        'src/hits/cluster-store.ts',
+        'clusterHitAdder',
         /countedOf\(db, .*\) !== from/,
         `countedOf(db, '', '') !== from`,
       ],
       [
-        'src/hits/shared-store.ts',
-        'sharedHitAdder',
+        'src/hits/cluster-store.ts',
+        'clusterHitAdder',
         /setPosition\.run\(.*, end\)/,
         `setPosition.run('', '', end)`,
       ],

@@ -32,9 +32,15 @@ const CHANGES: readonly [name: string, success: number, refusal: number, change:
     'update',
     200,
     403,
-    (host, key, link) => host.service.post('/api/update', key, { ...link, url: newUrl() }),
+    (host, key, { code, passcode }) =>
+      host.service.post('/api/update', key, { code, passcode, url: newUrl() }),
   ],
-  ['delete', 200, 403, (host, key, link) => host.service.post('/api/delete', key, link)],
+  [
+    'delete',
+    200,
+    403,
+    (host, key, { code, passcode }) => host.service.post('/api/delete', key, { code, passcode }),
+  ],
   [
     'properties',
     200,

@@ -167,7 +167,7 @@ const GOOD: { url: string; location?: string }[] = [
   { url: 'HtTpS://Example.COM:443/Path/../x?q=1#top' },
   { url: 'http://user:p%40ss@example.com:8080/' },
   { url: 'http://user:pw@example.com:80/a/../b//c/.' },
-  { url: 'https://example.com/back\\slash', location: 'https://example.com/back%5Cslash' },
+  { url: 'https://example.com/back\\slash', location: 'https://example.com/back/slash' },
   { url: 'http://[2001:DB8::0:1]:8080/?', location: 'http://[2001:db8::1]:8080/?' },
   { url: 'http://127.0.0.1:9000/x' },
   { url: 'http://[2001:db8::1]/x' },
