@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, eq } from 'drizzle-orm'
+import { and, asc, eq, inArray } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { sessions, identities as table } from '../db/schema.ts'
 import { SettingStore } from '../db/settings.ts'
@@ -52,13 +52,6 @@ function identityReads(db: Database) {
     /** How often the person was disconnected: a sign-in that began before connects nothing. */
     disconnections: (personId: PersonId): number =>
       Number(settings.findByName(disconnectionsOf(personId)) ?? 0),
-
-    listIssuers: (): string[] =>
-      orm
-        .selectDistinct({ issuer: table.issuer })
-        .from(table)
-        .all()
-        .map(({ issuer }) => issuer),
   }
 }
 
@@ -73,7 +66,10 @@ const storesOf = perConnection((db) => ({
     const row = { ...identity, createdAt: now }
     return orm.insert(table).values(row).returning({ id: table.id }).get().id
   },
-  noteDisconnection(personId: PersonId): void {
+  disconnect(personId: PersonId, ids: readonly number[]): void {
+    const orm = drizzle({ client: db })
+    orm.delete(sessions).where(inArray(sessions.identityId, ids)).run()
+    orm.delete(table).where(inArray(table.id, ids)).run()
     const count = identityReads(db).disconnections(personId) + 1
     new SettingStore(db).set(disconnectionsOf(personId), String(count))
   },
@@ -142,8 +138,7 @@ export const identities = subject({
     disconnect: write({
       since: 1,
       prepare(db) {
-        const orm = drizzle({ client: db })
-        const { list, noteDisconnection } = storesOf(db)
+        const { list, disconnect } = storesOf(db)
         return (command: {
           id: number
           personId: PersonId
@@ -153,9 +148,7 @@ export const identities = subject({
           const all = list(personId)
           if (!all.some((one) => one.id === id)) return 'gone'
           if (needsAnother && all.length === 1) return 'last'
-          orm.delete(sessions).where(eq(sessions.identityId, id)).run()
-          orm.delete(table).where(eq(table.id, id)).run()
-          noteDisconnection(personId)
+          disconnect(personId, [id])
           return 'done'
         }
       },
@@ -165,16 +158,11 @@ export const identities = subject({
     disconnectAll: write({
       since: 1,
       prepare(db) {
-        const orm = drizzle({ client: db })
-        const { list, noteDisconnection } = storesOf(db)
+        const { list, disconnect } = storesOf(db)
         return ({ personId }: { personId: PersonId }): number => {
-          const all = list(personId)
-          noteDisconnection(personId)
-          for (const { id } of all) {
-            orm.delete(sessions).where(eq(sessions.identityId, id)).run()
-          }
-          orm.delete(table).where(eq(table.personId, personId)).run()
-          return all.length
+          const ids = list(personId).map(({ id }) => id)
+          disconnect(personId, ids)
+          return ids.length
         }
       },
     }),

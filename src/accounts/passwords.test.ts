@@ -140,6 +140,40 @@ test('an account that has taken every place loses one to another account, which 
   expect(refused).toHaveLength(1)
 })
 
+/** Guesses as many visitors. Returns which one the thread was asked, in order, and the results. */
+async function guess(visitors: readonly (readonly [network: string, link: string])[]) {
+  const { passwords, asked } = fakeThread()
+  const all = visitors.map(([key, link]) =>
+    passwords.verify('wrong', `${key} ${link}`, { queue: 'visitor', key, link }),
+  )
+  const results = await Promise.allSettled(all)
+  return { order: asked.map(({ hash }) => hash), results: results.map(({ status }) => status) }
+}
+
+const many = (count: number) => Array.from({ length: count }, (_, n) => String(n))
+const OTHER = ['other network', 'other link'] as const
+
+test.each([
+  ['many networks that guess at one link', many(16).map((n) => [n, 'link'] as const)],
+  ['one network that guesses at many links', many(16).map((n) => ['network', n] as const)],
+  ['several that guess at several', many(64).map((n) => [n.slice(-1), n.slice(0, 1)] as const)],
+])('%s delay no other network and link', async (_, attack) => {
+  const { order, results } = await guess([...attack, OTHER])
+  expect(order.indexOf('other network other link')).toBeLessThanOrEqual(10)
+  expect(new Set(results)).toEqual(new Set(['fulfilled']))
+})
+
+test('of the guesses at a link, those of a network that has made others wait behind', async () => {
+  const { order } = await guess([...Array(3).fill(['a', 'link']), ['b', 'link']])
+  expect(order).toEqual(['a link', 'b link', 'a link', 'a link'])
+})
+
+test('however many networks guess at one link, another link has a place', async () => {
+  const { order, results } = await guess([...many(900).map((n) => [n, 'link'] as const), OTHER])
+  expect(results.filter((status) => status === 'rejected')).toHaveLength(900 - 127)
+  expect(order.indexOf('other network other link')).toBeLessThanOrEqual(2)
+})
+
 test('if the thread ends, the next password starts a new one, except while the service closes', async () => {
   const workers: Worker[] = []
   const passwords = new Passwords({

@@ -1,7 +1,6 @@
 import { AppError, retryAfter } from '../errors.ts'
 import { SECOND } from '../lib/clock.ts'
 import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
-import { Rotation } from '../lib/rotation.ts'
 import type { Thread } from '../lib/thread.ts'
 
 /**
@@ -34,6 +33,8 @@ export const PASSWORD_MAX_LENGTH = 128
 const NORMALIZED_MAX_LENGTH = 8 * PASSWORD_MAX_LENGTH
 /** Passwords waiting in each queue. Beyond this, `busy` asks the client to try again. */
 const WAITING_MAX = 128
+/** More than a full queue of links from each network once: then one with several is displaced. */
+const NETWORKS_WAITING_MAX = 5 * WAITING_MAX
 /**
  * A team signs in at once. A flood, or an attacker who guesses, gets about a quarter of a core: ten
  * passwords a second of about 25 ms each. The rest is left to redirects.
@@ -101,7 +102,8 @@ export interface VerifyHooks {
 export class Passwords {
   readonly #start: () => Promise<Thread<PasswordFunctions>>
   readonly #queues: Readonly<Record<Requester['queue'], FairQueue>>
-  readonly #rotations = new Map<Requester['queue'], Rotation>()
+  /** One password of a network at a time goes on to the queue of its link. */
+  readonly #networks: FairQueue
   #thread: Promise<Thread<PasswordFunctions>> | undefined
   #closed: Promise<void> | undefined
 
@@ -117,20 +119,20 @@ export class Passwords {
       importedLink: queue(IMPORTED_PACE),
       linkOwner: queue(),
     }
-    for (const name of ['visitor', 'importedLink'] as const) {
-      this.#rotations.set(name, new Rotation({ jobsMax: WAITING_MAX, full: busy }))
-    }
+    this.#networks = new FairQueue({ atOnce: 'keys', jobsMax: NETWORKS_WAITING_MAX, full: busy })
   }
 
+  /**
+   * Links are served in rotation, and so are the networks that ask: many networks that guess at one
+   * link delay no other link, and one network that guesses at many links delays no other network.
+   */
   #run<Result>(
     { queue, key, link }: Requester,
     work: () => Promise<Result>,
     admit?: () => void,
   ): Promise<Result> {
-    const run = () => this.#queues[queue].run(key, work, admit)
-    const rotation = link === undefined ? undefined : this.#rotations.get(queue)
-    // The prefix: a network is no link.
-    return rotation ? rotation.run([key, `link ${link}`], run) : run()
+    const run = () => this.#queues[queue].run(link ?? key, work, admit)
+    return link === undefined ? run() : this.#networks.run(`${queue} ${key}`, run)
   }
 
   hash(password: string, requester: Requester): Promise<string> {

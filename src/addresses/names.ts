@@ -246,10 +246,10 @@ export function aliasPatcher(db: Database) {
     ): PlannedAliases | AliasRefusal {
       const before = rows.ofLink(linkId)
       const { after, added } = patchAliases(before, patch)
+      if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
       if (added.some(({ domainId }) => !domains.mayUse(accountId, domainId))) return 'bad_domain'
       const taken = added.find(rows.isTaken)
       if (taken !== undefined) return { taken: taken.path }
-      if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
       const { display } = patch
       if (display && !hasAddress(after, display)) return 'not_an_alias'
       const gone = before.filter((one) => !hasAddress(after, one))

@@ -2,19 +2,11 @@ import type { Operations } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type CountedLinks, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
-import { KeyedQueue } from '../lib/keyed-queue.ts'
 import type { Holder } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
 import type { VisitQuery, VisitSlice, visits } from '../visits/store.ts'
-import {
-  kindOf,
-  OTHER,
-  type StoredKind,
-  VISIT_KINDS,
-  type VisitKind,
-  visitValue,
-} from '../visits/values.ts'
+import { kindOf, OTHER, STORED_KINDS, type StoredKind, visitValue } from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
 export interface DayRange {
@@ -39,10 +31,11 @@ export interface Visits {
   isEstimated: boolean
   people: number
   bots: number
-  /** The most frequent first, equal ones in the order of their keys. */
-  values: Record<VisitKind, VisitValue[]>
-  /** Visits by `ref` of the address, also of words that no code has. */
-  scans: VisitValue[]
+  /**
+   * The most frequent first, equal ones in the order of their keys. `scan`: also words that no code
+   * has.
+   */
+  values: Record<StoredKind, VisitValue[]>
 }
 
 /** Links of a report that are read at once. */
@@ -73,7 +66,7 @@ interface VisitDetailsOptions {
 export class VisitDetails {
   readonly #options: VisitDetailsOptions
   /** One report of each reader at a time, so that the first ones are complete in time. */
-  readonly #reports = new KeyedQueue<Holder>()
+  readonly #reports = new FairQueue({ atOnce: 'keys' })
   /** One slice of one report at a time, in the order of the readers. */
   readonly #reads = new FairQueue({
     ...SLICES,
@@ -141,14 +134,14 @@ const PUBLIC_HITS_MIN = 3
 
 /** Counts for a public page: values of few hits are part of `other`. */
 export function withFewHidden(visits: Visits): Visits {
-  const hide = (kind: VisitKind): VisitValue[] => {
+  const hide = (kind: StoredKind): VisitValue[] => {
     const isFew = ({ value, hits }: VisitValue) => hits < PUBLIC_HITS_MIN || value === OTHER
     const shown = visits.values[kind].filter((one) => !isFew(one))
     const hits = sumOf(visits.values[kind].filter(isFew))
     const other = { value: OTHER, name: nameOf(kind, OTHER), hits }
     return hits === 0 ? shown : [...shown, other]
   }
-  const values = Object.fromEntries(VISIT_KINDS.map((kind) => [kind, hide(kind)]))
+  const values = Object.fromEntries(STORED_KINDS.map((kind) => [kind, hide(kind)]))
   return { ...visits, values: values as Visits['values'] }
 }
 
@@ -156,7 +149,7 @@ function visitsOf(sums: VisitSums, counted: number): Visits {
   // Hits of the last quarter of a second may not be counted yet.
   const hits = Math.max(counted, sums.observed)
   const values = Object.fromEntries(
-    VISIT_KINDS.map((kind) => [kind, valuesOf(sums, kind)]),
+    STORED_KINDS.map((kind) => [kind, valuesOf(sums, kind)]),
   ) as Visits['values']
   const bots = sumOf(values.bot)
   return {
@@ -167,7 +160,6 @@ function visitsOf(sums: VisitSums, counted: number): Visits {
     people: sumOf(values.device),
     bots,
     values,
-    scans: valuesOf(sums, 'scan'),
   }
 }
 

@@ -151,13 +151,8 @@ async function renameIssuer(
 ): Promise<string> {
   if (!isIssuer(to)) throw new CommandError(`${to} is no issuer: it ${BAD_ISSUER}`)
   await deps.writer.catchUp()
-  const { identities } = deps.data
-  const known = identities.listIssuers()
-  if (!known.includes(from)) {
-    const others = known.length > 0 ? ` There are users of: ${known.join(', ')}` : ''
-    throw new CommandError(`nobody is connected with a user of ${from}.${others}`)
-  }
-  const renamed = await identities.renameIssuer({ from, to })
+  const renamed = await deps.data.identities.renameIssuer({ from, to })
+  if (renamed === 0) throw new CommandError(`nobody is connected with a user of ${from}`)
   if (renamed === 'taken') {
     throw new CommandError(`different people are connected with one user of ${from} and ${to}`)
   }

@@ -39,7 +39,7 @@ interface CommonDeps extends CreateDeps, ReadDeps, ListDeps, PropertiesDeps, Gua
   images: Pick<
     QrImages,
     | 'render'
-    | 'renderOne'
+    | 'countWithoutRoom'
     | 'renderText'
     | 'sheetSvg'
     | 'sheetPdf'

@@ -74,7 +74,8 @@ async function* zipChunks(
   for (const [at, link] of links.entries()) {
     const address = addresses.display(link)
     const chosen = forAddress(options, address)
-    yield add(fileOf(at), await images.renderOne(link, chosen, user.account.id, address))
+    const image = await images.render(link, chosen, user.account.id, { address, isPrint: true })
+    yield add(fileOf(at), image)
   }
   zip.end()
   yield Buffer.concat(chunks)

@@ -33,12 +33,17 @@ interface ClosingDeps {
 }
 
 /**
- * While the service is stopping, each response has `Connection: close`, and Bun then closes the
- * connection: a keep-alive client sends its next request elsewhere instead of into a closed
- * connection. Must be used before the routes. Redirects do the same in redirect/follow.ts.
+ * While the service is stopping, and where the request says so, which may be by a redirect thread,
+ * each response has `Connection: close`, and Bun then closes the connection: a keep-alive client
+ * sends its next request elsewhere instead of into a closed connection. Must be used before the
+ * routes. Redirects do the same in redirect/follow.ts.
  */
 export const closingConnections = ({ health }: ClosingDeps) =>
   new Elysia({ name: 'http.closing' })
+    .onRequest(({ request, set }) => {
+      if (/\bclose\b/i.test(request.headers.get('connection') ?? ''))
+        set.headers.connection = 'close'
+    })
     // A hook with other parameters than `set` would make Elysia parse the body.
     .onAfterHandle({ as: 'global' }, ({ set }) => {
       if (health.isStopping) set.headers.connection = 'close'

@@ -42,6 +42,18 @@ test('twenty imports of other accounts refuse nobody, and keep the import of the
   jobs.close()
 })
 
+test('a file whose memory others need is not kept by the queue', () => {
+  const { jobs, check } = importJobs()
+  const files = Array.from({ length: 12 }, (_, n) => {
+    check(n + 1, 8 * MIB)
+    return jobs.findByAccount(n + 1)
+  })
+  const bytes = files.reduce((sum, job) => sum + (job?.file.blob.size ?? 0), 0)
+  expect(bytes).toBeGreaterThan(0)
+  expect(bytes).toBeLessThanOrEqual(48 * MIB)
+  jobs.close()
+})
+
 test('an account has one import at a time', () => {
   const { jobs, check } = importJobs()
   check(1, 1000)

@@ -42,11 +42,14 @@ const BYTES_MAX = 48 * 1024 * 1024
 /** Maximum of rows in a file of a member: bounds the time of a check, and its report. */
 export const ROWS_MAX = 100_000
 /**
- * Checks and imports that run at once, of owners and of all others: further ones wait. Small files,
- * of about 1,000 rows, have a queue of their own, so that none waits for a large one.
+ * Checks and imports that run at once, of owners and of all others: further ones wait, shorter ones
+ * before longer ones. Each holds a process of about 100 MiB, so that large files do not take turns:
+ * files of about 1,000 rows have a queue of their own, so that none waits for the end of a large one.
  */
 const RUNNING_MAX = { owners: 1, others: 2, small: 1 }
 const SMALL_BYTES_MAX = 100_000
+/** Cost of all jobs of a queue, also of those whose files others have displaced. Unit: a small file. */
+const COST_MAX = 10_000
 /** Processor time for reading a file twice. */
 const READING_MS = 2 * MINUTE
 
@@ -55,7 +58,7 @@ const INTERRUPTED =
 
 /** Jobs of one kind of accounts: queued by account, and in the memory of this kind. */
 const newPool = (atOnce: number, budget = new SharedBudget(BYTES_MAX)) => ({
-  queue: new FairQueue({ atOnce, jobsMax: JOBS_MAX, full: () => new AppError('import_running') }),
+  queue: new FairQueue({ atOnce, jobsMax: COST_MAX, full: () => new AppError('import_running') }),
   budget,
 })
 
@@ -65,7 +68,11 @@ export class ImportJobs {
   readonly #jobs = new LRUCache<AccountId, ImportJob>({
     max: JOBS_MAX,
     ttl: STORED_MS,
-    dispose: ({ hold }) => hold[Symbol.dispose](),
+    dispose: (job) => {
+      job.hold[Symbol.dispose]()
+      // The job may still wait in a queue.
+      job.file = { ...job.file, blob: new Blob() }
+    },
   })
   readonly #owners = newPool(RUNNING_MAX.owners)
   readonly #others = newPool(RUNNING_MAX.others)
@@ -130,8 +137,9 @@ export class ImportJobs {
   #begin(owner: Account, job: ImportJob, work: () => Promise<void>): void {
     job.done = 0
     const { queue } = this.#poolOf(job.file)
+    const cost = 1 + job.file.blob.size / SMALL_BYTES_MAX
     queue
-      .run(owner.id, work, () => this.#requireWanted(job))
+      .run(owner.id, work, () => this.#requireWanted(job), { cost })
       .catch((error: unknown) => {
         if (error instanceof SeveralDomains) {
           job.domains = error.domains

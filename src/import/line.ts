@@ -31,6 +31,10 @@ const BAD_PASSWORD = `Invalid password: must have 1 to ${PASSWORD_MAX} character
 const BAD_HASH = 'Invalid password_hash: must be of bcrypt, with a cost of at most 12'
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
+const OtherAliases = DomainAliases.refine(
+  (lists) => Object.values(lists).flat().length <= ALIASES_MAX,
+  BAD_ALIASES,
+).nullish()
 
 export const ImportLine = strictBody(
   {
@@ -42,10 +46,10 @@ export const ImportLine = strictBody(
     url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
     aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
     aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
-    domain_aliases: DomainAliases.nullish().meta({
+    domain_aliases: OtherAliases.meta({
       description: 'Further paths on other domains: a list for each host.',
     }),
-    domain_aliases_any_case: DomainAliases.nullish().meta({
+    domain_aliases_any_case: OtherAliases.meta({
       description: 'The same, in any case.',
     }),
     created_at: timeBody('created_at').nullish(),

@@ -86,24 +86,44 @@ export async function importRows(
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
   if (!dryRun) await hashPasswords(deps, owner, checked)
-  const good = checked.filter(isRow)
+  const found = checked.filter(isRow)
   const send = dryRun ? planner(deps, before) : importer(deps, owner)
+  const { results, stored } = await sendAll(deps, owner, found.filter(isAllowed), send)
+  // A row that is stored already adds nothing, so that it is not refused.
+  const others = found.filter((row) => !isAllowed(row))
+  const compared = await sendAll(deps, owner, others, planner(deps, before))
+  const resultOf = (row: CheckedRow) => {
+    const result = compared.results.get(row) ?? results.get(row)
+    return isAllowed(row) || result?.outcome === 'exists' ? result : row.refusal
+  }
+  return {
+    results: checked.map((row) => (isRow(row) ? (resultOf(row) as RowResult) : row)),
+    stored,
+  }
+}
+
+const isAllowed = ({ refusal }: CheckedRow): boolean => refusal === undefined
+
+async function sendAll(
+  deps: ImportDeps,
+  owner: Account,
+  rows: readonly CheckedRow[],
+  send: ReturnType<typeof importer>,
+) {
   let stored = NOTHING_STORED
-  const results: RowResult[] = []
-  for (let at = 0; at < good.length; at = results.length) {
-    const sent = rowsOfCall(good, at)
+  const results = new Map<CheckedRow, RowResult>()
+  for (let at = 0; at < rows.length; at = results.size) {
+    const sent = rowsOfCall(rows, at)
     const message = await messageOf(deps, owner, sent)
     const result = await send(message, sent)
     const found = JSON.parse(result.results) as StoredResult[]
-    results.push(...found.map((one, i) => rowResult(deps, owner, sent[i] as CheckedRow, one)))
+    for (const [i, row] of sent.entries()) {
+      results.set(row, rowResult(deps, owner, row, found[i] as StoredResult))
+    }
     collectGarbage(message.rows.length)
     stored = addStored(stored, result.stored)
   }
-  let next = 0
-  return {
-    results: checked.map((row) => (isRow(row) ? (results[next++] as RowResult) : row)),
-    stored,
-  }
+  return { results, stored }
 }
 
 /** A row that may be stored. */
@@ -111,6 +131,8 @@ interface CheckedRow extends Omit<ImportRow, 'aliases' | 'aliasesAnyCase' | 'pro
   aliases: readonly Address[]
   aliasesAnyCase: readonly Address[]
   properties: PropertiesChange
+  /** Its result, unless it is stored already. */
+  refusal?: RowResult
 }
 
 /** The ids of domains by their hosts; that of the primary one also by null. */
@@ -141,7 +163,7 @@ async function hashPasswords(
 ): Promise<void> {
   let hashed = 0
   for (const [at, row] of rows.entries()) {
-    if (!isRow(row) || typeof row.properties.password !== 'string') continue
+    if (!isRow(row) || row.refusal || typeof row.properties.password !== 'string') continue
     if (++hashed > PASSWORDS_PER_CALL) {
       rows[at] = refused('bad_row', `At most ${PASSWORDS_PER_CALL} passwords fit in one request`)
       continue
@@ -243,14 +265,14 @@ function checkRow(
       `Paths such as /${reserved} are reserved for the service itself`,
     )
   }
-  if (paths.length > 0 && !allowed.aliases) {
-    return refused('not_allowed', REFUSALS.alias_not_allowed.message())
-  }
   const row = onDomains(allowed.domains, given)
+  if (paths.length > 0 && !allowed.aliases) {
+    return { ...row, refusal: refused('not_allowed', REFUSALS.alias_not_allowed.message()) }
+  }
   const { url, properties } = row
   const blocked = refusalOfUrls(blocklist, { ...properties, url })
+  if (blocked) return { ...row, refusal: refused('blocked', blocked.message) }
   const { starts_at = null, expires_at = null, destinations = [] } = properties
-  if (blocked) return refused('blocked', blocked.message)
   if (startsAfterExpiry({ starts_at, expires_at })) return refused('bad_row', BAD_TIMES)
   if (destinations.length > 0 && !allowed.destinations) {
     const rest = { ...properties, destinations: undefined }

@@ -25,17 +25,18 @@ export interface Share {
 }
 
 interface FairQueueOptions extends Partial<Pace> {
-  /** Jobs that run at the same time. Default: 1. */
-  atOnce?: number
-  /** Maximum cost of all jobs in the queue, including the running ones. */
-  jobsMax: number
+  /** Jobs that run at the same time; `keys`: one of each key. Default: 1. */
+  atOnce?: number | 'keys'
+  /** Maximum cost of all jobs in the queue, including the running ones. Default: none. */
+  jobsMax?: number
   /** Creates the error of a job for which the queue is full. */
-  full: () => Error
+  full?: () => Error
   /** Default: the machine's clock. */
   time?: Time | undefined
 }
 
 interface Job {
+  key: Key
   cost: number
   admit: () => void
   work: () => Promise<unknown>
@@ -80,6 +81,8 @@ export class FairQueue {
   /** Cost of all jobs, including the running ones. */
   #cost = 0
   #running = 0
+  /** Keys with a running job, if one of each may run. */
+  readonly #busy = new Set<Key>()
   /** When the jobs so far would end if each took `everyMs`: the theoretical arrival time. */
   #reach = 0
   #isClosed = false
@@ -101,12 +104,13 @@ export class FairQueue {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const group = this.#groups.get(groupKey) ?? { key: groupKey, keys: 0, cost: 0 }
     const line = this.#waiting.get(key) ?? { key, group, jobs: [], cost: 0, end: 0 }
-    if (!this.#makeRoom(cost, line)) reject(this.#options.full())
+    if (!this.#makeRoom(cost, line)) reject(this.#options.full?.())
     else {
-      line.jobs.push({ cost, admit, work, resolve, reject })
+      line.jobs.push({ key, cost, admit, work, resolve, reject })
       this.#add(line, cost)
       this.#cost += cost
-      if (this.#running < (this.#options.atOnce ?? 1)) void this.#serve()
+      const { atOnce = 1 } = this.#options
+      if (atOnce === 'keys' || this.#running < atOnce) void this.#serve()
     }
     return promise as Promise<Result>
   }
@@ -118,7 +122,8 @@ export class FairQueue {
 
   /** Refuses jobs of those with the most until the new one fits. False if that is its own line. */
   #makeRoom(cost: number, own: Line): boolean {
-    while (this.#cost > 0 && this.#cost + cost > this.#options.jobsMax) {
+    const { jobsMax = Number.POSITIVE_INFINITY } = this.#options
+    while (this.#cost > 0 && this.#cost + cost > jobsMax) {
       const group = largest(this.#groups.values())
       const line = largest(this.#waiting.values().filter((one) => one.group === group))
       const [most, ours] = group === own.group ? [line, own] : [group, own.group]
@@ -126,7 +131,7 @@ export class FairQueue {
       const job = line.jobs.pop() as Job
       this.#remove(line, job.cost)
       this.#cost -= job.cost
-      job.reject(this.#options.full())
+      job.reject(this.#options.full?.())
     }
     return true
   }
@@ -142,6 +147,7 @@ export class FairQueue {
       } catch (error) {
         job.reject(error)
       }
+      this.#busy.delete(job.key)
       this.#cost -= job.cost
     }
     this.#running--
@@ -150,9 +156,12 @@ export class FairQueue {
   /** Removes the job that ends first in virtual time; of several, that of the key served before. */
   #next(): Job | undefined {
     let line: Line | undefined
-    for (const other of this.#waiting.values()) if (!line || other.end < line.end) line = other
+    for (const other of this.#waiting.values()) {
+      if (!this.#busy.has(other.key) && (!line || other.end < line.end)) line = other
+    }
     const job = line?.jobs.shift()
     if (!line || !job) return undefined
+    if (this.#options.atOnce === 'keys') this.#busy.add(job.key)
     this.#now = line.end
     this.#remove(line, job.cost)
     const [next] = line.jobs

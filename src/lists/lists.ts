@@ -5,7 +5,7 @@ import { prepareAddressed } from '../addresses/names.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
-import { KeyedQueue } from '../lib/keyed-queue.ts'
+import { FairQueue } from '../lib/fair-queue.ts'
 import { LINK_COLUMNS, type Link } from '../links/link.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
 import {
@@ -269,7 +269,7 @@ const SEARCH_DEADLINE_MS = 10_000
 export class LinkPages {
   readonly #lists: ListCalls
   readonly #deadlineMs: number
-  readonly #pages = new KeyedQueue<AccountId>()
+  readonly #pages = new FairQueue({ atOnce: 'keys' })
 
   constructor(data: { lists: ListCalls }, { deadlineMs = SEARCH_DEADLINE_MS } = {}) {
     this.#lists = data.lists

@@ -5,8 +5,10 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { inProcess } from '../../test/support/in-process.ts'
 import { PublicUrls } from '../addresses/urls.ts'
 import { writePng } from '../draw/logo.ts'
-import { parseQrOptions } from '../draw/options.ts'
+import { parsePrintOptions, parseQrOptions } from '../draw/options.ts'
+import { FORMATS } from '../draw/sheet.ts'
 import { ClientAddress } from '../hot/client-address.ts'
+import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
 import { QrImages } from './images.ts'
@@ -68,7 +70,9 @@ test('one of many images has the options, the logo and the address that are give
   const options = parseQrOptions({ logo: '1', caption: '1', size: '300', ref: 'poster' })
   using it = imagesOf()
   for (const link of LINKS) {
-    const image = await it.images.renderOne(link, options, ACCOUNT, 'http://hop.test/menü')
+    const image = await it.images.render(link, options, ACCOUNT, {
+      address: 'http://hop.test/menü',
+    })
     expect((await decodeQr(image)).text).toBe('http://hop.test/menü?ref=poster')
   }
 })
@@ -159,12 +163,8 @@ test('the batches of two accounts are rendered in turn', async () => {
   })
   const many = async (codes: Code[], account: number) => {
     for (const code of codes) {
-      await it.images.renderOne(
-        { code, domainId: 0 },
-        parseQrOptions({}),
-        account,
-        `http://hop.test/${code}`,
-      )
+      const link = { code, domainId: 0 }
+      await it.images.render(link, parseQrOptions({}), account, { isPrint: true })
     }
   }
   const [spring, summer, autumn] = CODES as [Code, Code, Code]
@@ -172,6 +172,24 @@ test('the batches of two accounts are rendered in turn', async () => {
   await Promise.all([...ofOne, many([autumn], 2)])
   expect(texts.indexOf(autumn)).toBeLessThan(3)
   expect(texts).toHaveLength(7)
+})
+
+test('texts without room are counted page by page, with the images of others between', async () => {
+  const events: string[] = []
+  using it = imagesOf(async () => {
+    events.push('image')
+    return { image: new Uint8Array(1) }
+  })
+  const options = parsePrintOptions({})
+  const { grid } = FORMATS.l7160 ?? {}
+  assert(grid, 'a known format')
+  const label = { text: 'http://hop.test/A', title: 'W'.repeat(200), caption: '', address: '' }
+  const sheet = { grid, hasCropMarks: false, options, labels: [undefined, label, label] }
+  const counting = it.images.countWithoutRoom(Array(20).fill(sheet), ACCOUNT)
+  const counted = counting.then((count) => events.push(`${count} texts`))
+  const image = it.images.render({ code: CODES[0] as Code, domainId: 0 }, options, ACCOUNT + 1)
+  await Promise.all([counted, image])
+  expect(events).toEqual(['image', '40 texts'])
 })
 
 test('a check needs no answer of the thread that renders', async () => {

@@ -12,7 +12,6 @@ import { type Client, clientIp, networkOf } from '../hot/client-address.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import { FairQueue, type Pace } from '../lib/fair-queue.ts'
-import { KeyedQueue } from '../lib/keyed-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { links } from '../links/subject.ts'
@@ -83,7 +82,7 @@ export class QrImages {
   /** Parts of sheets, images of a ZIP and large images of accounts, before `#drawing`. */
   readonly #prints = newQueue(DRAWING_MAX, PRINTS)
   /** One sheet of an account at a time, because it is in memory until it is complete. */
-  readonly #sheets = new KeyedQueue<AccountId>()
+  readonly #sheets = new FairQueue({ atOnce: 'keys' })
   readonly #checks = newQueue(CHECKS_MAX)
   /** Accounts with a ZIP that is being sent. */
   readonly #zips = new Set<AccountId>()
@@ -131,32 +130,22 @@ export class QrImages {
   }
 
   /**
-   * `address`: another one of the link. Throws AppError: 400 if the image is too small for its
-   * modules, if the account of the code has no logo, or if the address cannot be in capitals; 503
-   * if too many wait.
+   * `address`: another one of the link. `isPrint`: one of many for an account. Throws AppError: 400
+   * if the image is too small for its modules, if the account of the code has no logo, or if the
+   * address cannot be in capitals; 503 if too many wait.
    */
   async render(
     link: Addressed,
     options: QrOptions,
     by: Requester,
-    address?: string,
+    { address, isPrint }: { address?: string; isPrint?: boolean } = {},
   ): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#render(this.#command(link, options, address), by)
+    return this.#render(this.#command(link, options, address), by, isPrint)
   }
 
   /** An image of any text. It is not stored. */
   renderText(text: string, options: QrOptions, by: AccountId): Promise<Uint8Array<ArrayBuffer>> {
     return this.#render({ text, options }, by)
-  }
-
-  /** One of many images for an account. Throws what `render` throws. */
-  async renderOne(
-    link: Addressed,
-    options: QrOptions,
-    accountId: AccountId,
-    address: string,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#render(this.#command(link, options, address), accountId, true)
   }
 
   /** For one ZIP of an account at a time: throws 503 during another one. */
@@ -189,6 +178,17 @@ export class QrImages {
       const write = () => this.#options.renderer.call('sheetPdf', file)
       return this.#draw(accountId, PAGE_COST, write, true)
     })
+  }
+
+  /** How many texts of labels have no room. To find out takes about 0.1 ms for each label. */
+  async countWithoutRoom(sheets: readonly Sheet[], accountId: AccountId): Promise<number> {
+    let count = 0
+    for (const sheet of sheets) {
+      const find = () => this.#options.renderer.call('textsWithoutRoom', sheet)
+      const cost = Math.ceil(sheet.labels.length / 5)
+      count += (await this.#draw(accountId, cost, find)).length
+    }
+    return count
   }
 
   /** Other drawing comes between the parts. */

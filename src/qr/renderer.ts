@@ -5,7 +5,7 @@ import { operatorsOf, toPdf } from '../draw/pdf.ts'
 import { svgPictures } from '../draw/picture.ts'
 import { SizeError } from '../draw/png.ts'
 import { renderQr } from '../draw/render.ts'
-import { layOutSheet, PAPERS, type Paper, type Sheet } from '../draw/sheet.ts'
+import { layOutSheet, PAPERS, type Paper, type Sheet, textsWithoutRoom } from '../draw/sheet.ts'
 import { withCaption } from './content.ts'
 import { QrFiles } from './files.ts'
 
@@ -105,6 +105,8 @@ export function renderer({ dir }: RendererSettings) {
         format === 'svg' ? svgPictures(page, isFirst ? known : undefined) : operatorsOf(page),
       )
     },
+
+    textsWithoutRoom,
 
     sheetPdf({ paper, drawings, logo }: SheetFile): Uint8Array<ArrayBuffer> {
       return toPdf({ ...PAPERS[paper], drawings, logo: logo && decoded(logo) })

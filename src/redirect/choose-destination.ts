@@ -87,7 +87,8 @@ class RequestVisitor implements Visitor {
   }
 
   get device(): Device | undefined {
-    return this.#readAgent().device
+    const { device } = this.#readAgent()
+    return device === 'none' ? undefined : device
   }
 
   get languages(): readonly Language[] {
@@ -121,7 +122,7 @@ class RequestVisitor implements Visitor {
     // Tablets with Android say that they are not mobile, and so do televisions.
     const notMobile = system === 'android' || system === 'ios' ? 'tablet' : 'desktop'
     const hint = mobile === '?1' ? 'phone' : mobile === '?0' ? notMobile : undefined
-    this.#agent = { os: system, device: device === 'none' ? undefined : (hint ?? device) }
+    this.#agent = { os: system, device: device === 'none' ? device : (hint ?? device) }
     return this.#agent
   }
 }
@@ -159,7 +160,8 @@ const platformOf = (header: string | null): System | undefined =>
 
 interface Agent {
   os: System | undefined
-  device: Device | undefined
+  /** None: hints do not change it. */
+  device: Device | 'none' | undefined
 }
 
 /** Characters of a User-Agent that are read. The time of each pattern is linear. */
@@ -200,16 +202,10 @@ const DEVICE_PATTERNS: readonly [RegExp, Device | 'none' | undefined][] = [
   [/Macintosh|X11|CrOS|Linux/, 'desktop'],
 ]
 
-interface Classified {
-  os: System | undefined
-  /** None: hints do not change it. */
-  device: Device | 'none' | undefined
-}
-
-const agents = new LRUCache<string, Classified>({ max: AGENTS_KEPT })
+const agents = new LRUCache<string, Agent>({ max: AGENTS_KEPT })
 
 /** Values are undefined for a system and a device that no condition names. */
-function classify(whole: string): Classified {
+function classify(whole: string): Agent {
   const text = whole.slice(0, AGENT_MAX)
   const known = agents.get(text)
   if (known) return known

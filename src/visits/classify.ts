@@ -33,10 +33,12 @@ export function visitClassifier(settings: CountrySettings) {
     const agent = agentKeys(headers.get('user-agent') ?? '')
     if (agent.length === 1) return agent
     if (isPrefetch((name) => headers.get(name))) return [visitKey('bot', 'prefetch')]
-    const referrer = sourceIn(query) ?? hostOf(headers.get('referer')) ?? DIRECT
+    const named = new URLSearchParams(SOURCE.test(query) ? query : '')
+    const referrer = sourceIn(named) ?? hostOf(headers.get('referer')) ?? DIRECT
     const keys = [visitKey('referrer', referrer), ...agent]
-    const scan = scanIn(query)
-    if (scan !== undefined) keys.push(visitKey('scan', scan))
+    // The word that a code has in its address: `utm_source` is that of a link.
+    const word = named.get('ref') ?? ''
+    if (/^[a-z0-9-]{1,20}$/.test(word)) keys.push(visitKey('scan', word))
     if (hasCountries) {
       keys.push(visitKey('country', findCountry(client, headers) ?? UNKNOWN_COUNTRY))
     }
@@ -44,23 +46,11 @@ export function visitClassifier(settings: CountrySettings) {
   }
 }
 
-/** The first source that the query names; undefined without one. */
-function sourceIn(query: string): string | undefined {
-  if (!/(?:utm_source|source|ref)=/.test(query)) return undefined
-  const parameters = new URLSearchParams(query)
-  for (const name of SOURCES) {
-    const text = clean(parameters.get(name) ?? '')
-    if (text !== '') return text
-  }
-  return undefined
-}
+const SOURCE = /(?:utm_source|source|ref)=/
 
-/** The word that a code has in its address: `utm_source` is that of a link. */
-function scanIn(query: string): string | undefined {
-  if (!query.includes('ref=')) return undefined
-  const ref = new URLSearchParams(query).get('ref') ?? ''
-  return /^[a-z0-9-]{1,20}$/.test(ref) ? ref : undefined
-}
+/** The first source that is named; undefined without one. */
+const sourceIn = (parameters: URLSearchParams): string | undefined =>
+  SOURCES.map((name) => clean(parameters.get(name) ?? '')).find((text) => text !== '')
 
 /** Small letters, at most 64 bytes, without control, formatting and unpaired characters. */
 const clean = (text: string): string =>

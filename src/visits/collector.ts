@@ -65,7 +65,6 @@ export class VisitCollector {
   readonly #clock: Clock
   readonly #timers: Timer[]
   readonly #sources = new SourceLimit()
-  readonly #scans = new SourceLimit('scan')
   #links = new Map<number, CollectedLink>()
   #day = 0
   #values = 0
@@ -122,7 +121,6 @@ export class VisitCollector {
     this.#lagMs = Math.max(this.#lagMs, elapsedMs)
     const wallTime = this.#clock()
     this.#sources.setTime(wallTime)
-    this.#scans.setTime(wallTime)
     const day = Math.floor(wallTime / DAY)
     if (day !== this.#day) this.#ended.push(...this.#drainDay())
     this.#day = day
@@ -178,9 +176,7 @@ export class VisitCollector {
 
   #add(visit: RecordedVisit, weight: number): void {
     const { linkId } = visit
-    const keys = this.#classify(visit)?.map((key) =>
-      this.#scans.limit(linkId, this.#sources.limit(linkId, key)),
-    )
+    const keys = this.#classify(visit)?.map((key) => this.#sources.limit(linkId, key))
     if (!keys) {
       this.#declined += weight
       return

@@ -11,11 +11,10 @@ const HOUR_MAX = 2000
 const MEMORY_MAX = 100_000
 
 /**
- * Limits how many sources are stored: anybody can follow any link with any `utm_source`. A source
+ * Limits how many sources are stored: anybody can follow any link with any `utm_source` or `ref`. A source
  * beyond the limits counts as `other`.
  */
 export class SourceLimit {
-  readonly #kind: 'referrer' | 'scan'
   /** So that nobody can choose sources with the same hash. */
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0] as number
   /** Hashes of the stored sources of the day, each with its link. */
@@ -27,10 +26,6 @@ export class SourceLimit {
   #day = 0
   #hour = 0
   #newInHour = 0
-
-  constructor(kind: 'referrer' | 'scan' = 'referrer') {
-    this.#kind = kind
-  }
 
   /** `now`: epoch milliseconds. Call it before `limit`. */
   setTime(now: number): void {
@@ -44,9 +39,12 @@ export class SourceLimit {
 
   /** The key to count in place of `key`: itself, or that of other sources. */
   limit(linkId: number, key: VisitKey): VisitKey {
-    if (kindOf(key) !== this.#kind || visitValue(key) in NAMES[this.#kind]) return key
-    const other = visitKey(this.#kind, OTHER)
-    const hash = Bun.hash.xxHash32(`${linkId} ${key}`, this.#seed)
+    const kind = kindOf(key)
+    const value = visitValue(key)
+    if ((kind !== 'referrer' && kind !== 'scan') || value in NAMES[kind]) return key
+    const other = visitKey(kind, OTHER)
+    // The word of a code is both.
+    const hash = Bun.hash.xxHash32(`${linkId} ${value}`, this.#seed)
     if (this.#stored.has(hash)) return key
     const count = this.#counts.get(linkId) ?? 0
     if (count >= LINK_MAX) return other

@@ -144,6 +144,25 @@ test.each(REFUSED)('%j is refused, and nothing is changed', async (aliases, stat
   expect((await follow(app, 'free-1')).status).toBe(404)
 })
 
+test('a list of more than 20 aliases that the link has already changes nothing or removes some', async () => {
+  await using app = await testApp(ALL)
+  const paths = (name: string) => Array.from({ length: 20 }, (_, n) => `${name}-${n}`)
+  const all = [...paths('a'), ...paths('b')]
+  const line = { code: CODE, url: URL, aliases: paths('a'), aliases_any_case: paths('b') }
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const raw = JSON.stringify(line)
+  expect((await app.call('POST', '/api/import', { key: 'free', headers, raw })).status).toBe(200)
+  for (const aliases of [all, all.slice(1), all.slice(10)]) {
+    const answer = await patch(app, aliases)
+    expect(answer.status).toBe(200)
+    expect([...(answer.body.aliases as string[])].sort()).toEqual([...aliases].sort())
+  }
+  expect(await patch(app, [...all.slice(10), 'one-more'])).toMatchObject({
+    status: 400,
+    body: { error: 'Invalid aliases: must be a list of at most 20 paths' },
+  })
+})
+
 test('properties and aliases are changed together, or not at all', async () => {
   await using app = await testApp(ALL)
   await app.claim(CODE, URL)

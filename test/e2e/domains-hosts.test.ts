@@ -105,7 +105,25 @@ describe.each(['1', '2'])('a target with a host, with REDIRECT_THREADS=%s', (thr
     const told = await client.answers(statuses.length)
     expect(told.map(({ status }) => status)).toEqual(statuses)
     if (statuses.length === 1 && pieces[0]?.startsWith('POST')) {
+      expect(told[0]?.headers.get('connection')).toBe('close')
       expect((await client.closed()).answers).toHaveLength(1)
+      using next = await Conversation.open(app.url)
+      next.send(STATUS + OWN)
+      expect((await next.answers(2)).map(({ status }) => status)).toEqual([200, 302])
+    }
+  })
+
+  const SENT = ['/api/shorten', '/app/sign-in', `/${L}`, '/a/b', '/nothing', '/api/nothing']
+
+  test.each(SENT)('a body in chunks to %s ends its connection with a word', async (path) => {
+    await using app = await appWithDomains({ REDIRECT_THREADS: threads })
+    for (const host of [PRIMARY, GO, 'other.example']) {
+      using client = await Conversation.open(app.url)
+      client.send(CHUNKED.replace('/api/shorten', path).replace(PRIMARY, host))
+      const { answers } = await client.closed()
+      expect(answers.map(({ headers }) => [host, headers.get('connection')])).toEqual([
+        [host, 'close'],
+      ])
     }
   })
 })

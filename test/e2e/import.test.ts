@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { movingCommands } from '../../src/cli/moving.ts'
 import { databaseFile } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { sharedRows } from '../support/database-rows.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { problemsOf } from '../support/problems.ts'
 
 /** POST /api/import and GET /api/export. */
@@ -344,6 +347,47 @@ test('members cannot import aliases, and codes they can', async () => {
       { url, code: 'SPRING26' },
     ]),
   ).toEqual(['not_allowed', 'created'])
+})
+
+test('a row that is stored already exists, whatever was blocked or closed later', async () => {
+  using folder = temporaryFolder()
+  const list = join(folder.path, 'hosts.txt')
+  const options = { dataDir: folder.path, env: { BLOCKLIST_FILES: list } }
+  const url = 'https://blocked.example/1'
+  const expired_url = 'https://blocked.example/over'
+  const when = { os: ['ios'] }
+  const lines = [
+    { url, code: 'SPRING26' },
+    { url: 'https://blocked.example/2' },
+    { url: 'https://example.com/3', code: 'SUMMER26', expired_url },
+    { url: 'https://example.com/4', code: 'AUTUMN26', destinations: [{ when, url }] },
+    { url: 'https://example.com/5', aliases: ['menu'] },
+  ]
+  const others = [
+    { url, code: 'WINTER26' },
+    { url: 'https://blocked.example/6', code: 'SPRING26' },
+    { url: 'https://example.com/7', aliases: ['menu-7'] },
+    { url: 'https://example.com/8', aliases: ['menu'] },
+  ]
+  writeFileSync(list, '')
+  {
+    const env = { ...options.env, IMPORT_ALIASES: 'all' }
+    await using app = await testApp({ ...options, env })
+    expect(new Set(await outcomes(app, lines))).toEqual(new Set(['created', 'created_alias']))
+  }
+  writeFileSync(list, '0.0.0.0 blocked.example\n')
+  await using app = await testApp(options)
+  for (const query of ['?dry_run=true', '']) {
+    expect(await outcomes(app, [...lines, ...others], query)).toEqual([
+      ...lines.map(() => 'exists'),
+      'blocked',
+      'blocked',
+      'not_allowed',
+      'not_allowed',
+    ])
+  }
+  const { total } = (await app.call('GET', '/api/list', { key: 'free' })).body
+  expect(total).toBe(lines.length)
 })
 
 test('the CSV export has the headings that other importers read', async () => {

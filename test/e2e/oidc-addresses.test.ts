@@ -14,7 +14,7 @@ import {
 } from '../support/oidc.ts'
 import type { Provider } from '../support/oidc-provider.ts'
 import { problemsOf } from '../support/problems.ts'
-import { enableTwoFactor, TWO_FACTOR } from '../support/totp.ts'
+import { codeOf, enableTwoFactor, TWO_FACTOR } from '../support/totp.ts'
 
 /** What an e-mail address that the provider names connects, and what it tells. */
 
@@ -186,6 +186,28 @@ test('a cookie of before a disconnection neither connects nor signs in', async (
   expect(identitiesOf(app, email)).toHaveLength(1)
 })
 
+test('a disconnection between the password and the code of a second factor ends the sign-in', async () => {
+  await using it = await withProvider(OWNERS)
+  const { app, provider } = it
+  await setUpOwner(app)
+  const { key } = await enableTwoFactor(app, await makeMember(app, PRO))
+  for (const isDisconnected of [true, false]) {
+    app.advance(60_000)
+    const visitor = new Visitor(app)
+    const { csrf } = await signInWith(visitor, provider, { ...ANN, email: PRO })
+    const { location } = await visitor.post('/app/sign-in', {
+      email: PRO,
+      password: PASSWORD,
+      csrf,
+    })
+    expect(location).toStartWith('/app/sign-in/code')
+    if (isDisconnected) await memberCommands.disconnectPerson(app.administration, { email: PRO })
+    await visitor.post('/app/sign-in/code', { code: codeOf(key, app.now()) })
+    expect(await signedInAs(visitor)).toBe(isDisconnected ? '' : PRO)
+    expect(identitiesOf(app, PRO)).toHaveLength(isDisconnected ? 0 : 1)
+  }
+})
+
 test.each([
   ['on', TRUSTING],
   ['off', {}],
@@ -225,7 +247,7 @@ test('hopcode account issuer keeps people connected when the provider has anothe
   await expect(renameIssuer(deps, { from: provider.url, to: 'id.example' })).rejects.toThrow(
     'issuer',
   )
-  await expect(renameIssuer(deps, { from: 'https://x.example', to })).rejects.toThrow(provider.url)
+  await expect(renameIssuer(deps, { from: 'https://x.example', to })).rejects.toThrow('nobody')
   expect(JSON.parse(await renameIssuer(deps, { from: provider.url, to, json: true }))).toEqual({
     from: provider.url,
     to,

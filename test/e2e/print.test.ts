@@ -206,8 +206,8 @@ test('texts that a label lacks are counted, and an alias is printed in its own l
   const { status } = await it.app.call('PATCH', '/api/links/MENU00002', { key: 'enterprise', json })
   expect(status).toBe(200)
   const { text } = await it.member.get('/app/print?labels=3475')
-  expect(text).toContain('1 title left out')
-  expect(text).toContain('1 title and 1 address in letters that our typeface')
+  expect(text).toContain('1 text left out')
+  expect(text).toContain('2 texts in letters that our typeface')
   const svg = new TextDecoder().decode((await it.load('/page.svg?labels=3475')).bytes)
   const lines = [...svg.matchAll(/<text [^>]*>([^<]*)<\/text>/g)].map(([, line = '']) => line)
   for (const whole of [titles[0], 'hop.test/メニュー-51']) {

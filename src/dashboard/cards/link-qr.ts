@@ -39,7 +39,7 @@ export async function qrFile(context: PageContext, format: keyof typeof TYPES): 
   const address = chosenAddress(deps, link, query)
   try {
     const options = parsePrintOptions(apiQueryOf({ ...query, format }))
-    const bytes = await deps.images.render(link, options, link.accountId, address)
+    const bytes = await deps.images.render(link, options, link.accountId, { address })
     // The preview is a picture of the page, and no file that somebody keeps.
     const isPreview = request.headers.get('sec-fetch-dest') === 'image'
     if (!isPreview && hasRole(user.role, 'editor')) await keepRef(deps, link, options)

@@ -250,10 +250,8 @@ function removePage(context: PageContext): Response {
     back: { href: PATH, label: 'Members' },
     warning: html`<strong>${subject} access to ${user.account.name} immediately.</strong>
       Links and API keys stay with the account. ${
-        !isOwn &&
-        html`Keys that the person knows work until you choose “Revoke now…” on the page
-          <a href="/app/keys">Keys</a>; after “Revoke…” they work for 24 more hours. `
-      }${isLast && 'It is the only account of the person, who cannot sign in any more.'}`,
+        isLast && 'It is the only account of the person, who cannot sign in any more.'
+      }`,
     label: isOwn ? 'Leave the account' : 'Remove',
     cancel: { label: 'Cancel', href: PATH },
   })

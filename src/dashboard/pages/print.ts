@@ -17,6 +17,7 @@ import {
   type Paper,
   type Sheet,
 } from '../../draw/sheet.ts'
+import { findMissing } from '../../draw/typeface.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { type DetailedLink, withDetails } from '../../links/properties.ts'
@@ -30,7 +31,6 @@ import { fileResponse, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import { filterOf, parseTableQuery } from '../ui/link-table.ts'
-import { leftOutNotes } from './print-notes.ts'
 
 /** The codes of many links: sheets of labels to print, and a ZIP of images. */
 
@@ -220,7 +220,7 @@ async function printPage(context: PageContext): Promise<Response> {
             ${filterFields(context.query)}
             ${optionsCard(context, choice, count)}
           </form>
-          ${sheets(context, choice, links)}`,
+          ${await sheets(context, choice, links)}`,
   })
 }
 
@@ -308,7 +308,11 @@ function optionsCard({ deps, user, query }: PageContext, choice: PrintChoice, co
 }
 
 /** The pages as they are printed; the message of a refused option instead. */
-function sheets(context: PageContext, choice: PrintChoice, links: readonly DetailedLink[]): Html {
+async function sheets(
+  context: PageContext,
+  choice: PrintChoice,
+  links: readonly DetailedLink[],
+): Promise<Html> {
   const problems = Object.entries(choice.problems)
   if (problems.length > 0) {
     return html`<div id="sheets" class="sheets">${parts.notice(
@@ -325,7 +329,7 @@ function sheets(context: PageContext, choice: PrintChoice, links: readonly Detai
   for (const [name, text = ''] of Object.entries(context.query)) query.set(name, text)
   return html`
     <div id="sheets" class="sheets paper-${paper}">
-      ${notes(choice, links, pages)}
+      ${notes(links, pages)}${await leftOutNotes(context, choice, pages)}
       ${pages.map((_, at) => {
         query.set('sheet', String(at + 1))
         return html`<img class="sheet" src="${PATH}/page.svg?${String(query)}" width="${width}"
@@ -350,7 +354,7 @@ const LABELS: Readonly<Record<string, string>> = {
 const labelOf = (name: string): string =>
   LABELS[name] ?? NUMBERS[name as keyof typeof NUMBERS].label
 
-function notes(choice: PrintChoice, links: readonly DetailedLink[], pages: readonly Sheet[]): Html {
+function notes(links: readonly DetailedLink[], pages: readonly Sheet[]): Html {
   return html`
     <p class="hint">${parts.plural(pages.length, 'sheet')}. Print at 100 %, without the margins or
       headers of the browser. Scan a label before you print many.</p>
@@ -362,6 +366,27 @@ function notes(choice: PrintChoice, links: readonly DetailedLink[], pages: reado
           links.length === IMAGES_MAX ? ' or more' : ''
         } links are on the sheets.</p>`,
       )
-    }
-    ${leftOutNotes(choice, pages)}`
+    }`
+}
+
+/** Says how many texts of labels are printed by browsers only, or not at all. */
+async function leftOutNotes(
+  { deps, user }: PageContext,
+  { hasAddress }: PrintChoice,
+  pages: readonly Sheet[],
+): Promise<Html> {
+  const labels = pages.flatMap((sheet) => sheet.labels).filter((label) => label !== undefined)
+  const untyped = labels.filter(({ address }) => hasAddress && address === '').length
+  const nowhere = untyped + (await deps.images.countWithoutRoom(pages, user.account.id))
+  const texts = labels.flatMap(({ title, address }) => [title, address])
+  const foreign = texts.filter((text) => findMissing(text) !== undefined).length
+  const note = (count: number, what: string) =>
+    count > 0 && parts.notice('note', html`<p>${parts.plural(count, 'text')} ${what}</p>`)
+  return html`${note(
+    nowhere,
+    'left out: the label has no room for the whole title or text, or nobody can type the address.',
+  )}${note(
+    foreign,
+    'in letters that our typeface lacks: the browser prints the whole text, the PDF leaves it out.',
+  )}`
 }

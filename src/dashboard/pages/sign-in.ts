@@ -58,9 +58,10 @@ async function sendPassword(context: AnonymousContext): Promise<Response> {
   const person = await checkPassword(context)
   if (!person) throw refuseAt('password', 'The e-mail address or the password is wrong.')
   if (!person.hasAccount) throw refuseAt('password', DISABLED)
-  const { oidc, passwordSignIn } = context.deps
-  const mayUse = passwordSignIn === 'on' || person.isOwner === 1 || isPending(context, person)
-  if (oidc && !mayUse) throw refuseAt('password', `Sign in with ${oidc.settings.name}.`)
+  const { oidc } = context.deps
+  if (oidc && !mayUsePassword(context, person)) {
+    throw refuseAt('password', `Sign in with ${oidc.settings.name}.`)
+  }
   const step = { person, identityId: 0 }
   if (hasSecondFactor(person)) return askForCode(context.deps, step, { next, isLong })
   const proof = { kind: 'one', passwordHash: person.passwordHash ?? '' } as const
@@ -69,12 +70,19 @@ async function sendPassword(context: AnonymousContext): Promise<Response> {
   return seeOther(connected.next ?? next ?? HOME, [...cookies, ...connected.cookies])
 }
 
+function mayUsePassword(context: AnonymousContext, person: PersonRow): boolean {
+  const { oidc, passwordSignIn } = context.deps
+  return !oidc || passwordSignIn === 'on' || person.isOwner === 1 || isPending(context, person)
+}
+
 async function sendCode(context: AnonymousContext): Promise<Response> {
   const { deps, origin } = context
   const { next, isLong } = choices(context)
   const step = findStep(context)
   if (!step) return startAgain()
   const { person, identityId, provedAt } = step
+  // The person may have been disconnected after the password.
+  if (identityId === 0 && !mayUsePassword(context, person)) return startAgain()
   const factor = await checkCode(context, person)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
   const { id: personId, accountId } = person

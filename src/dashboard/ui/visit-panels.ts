@@ -2,20 +2,21 @@ import type { DayRange, Visits, VisitValue } from '../../analytics/visits.ts'
 import { dateOf } from '../../hits/range.ts'
 import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
+import { type StoredKind, VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
 import { longDate } from './chart.ts'
 import * as parts from './components.ts'
 
 /** Where visitors come from and what they use, as a section of a page. */
 
 /** The title of each panel, and the head of its column. */
-export const PANELS: Record<VisitKind, { title: string; value: string }> = {
+export const PANELS: Record<StoredKind, { title: string; value: string }> = {
   referrer: { title: 'Sources', value: 'Source' },
   country: { title: 'Countries', value: 'Country' },
   device: { title: 'Devices', value: 'Device' },
   browser: { title: 'Browsers', value: 'Browser' },
   os: { title: 'Systems', value: 'System' },
   bot: { title: 'Bots', value: 'Bot' },
+  scan: { title: 'Scans', value: 'Code' },
 }
 
 const ROWS = 10
@@ -72,7 +73,7 @@ function periodOf({ from, to }: DayRange): string {
 
 /** The visits from printed codes. Absent for an account without such codes. */
 function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
-  const scans = visits.scans.filter(({ value }) => refs.includes(value))
+  const scans = visits.values.scan.filter(({ value }) => refs.includes(value))
   if (refs.length === 0) return false
   const hits = scans.reduce((sum, scan) => sum + scan.hits, 0)
   return html`
@@ -81,18 +82,12 @@ function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
       ${
         hits === 0
           ? html`<p class="hint">No scans of ${refs.slice(0, ROWS).join(', ')} yet.</p>`
-          : scanTable(scans.slice(0, ROWS), { visits, before })
+          : valueTable('scan', scans.slice(0, ROWS), { visits, before })
       }
       <p class="hint">${parts.plural(hits, 'scan')}: visits whose address has the word of a
         code (<code>ref=</code>).</p>
     </section>`
 }
-
-const scanTable = (scans: readonly VisitValue[], { visits, before }: Compared): Html =>
-  valueTable('referrer', scans, {
-    visits,
-    before: before && { ...before, values: { ...before.values, referrer: before.scans } },
-  })
 
 function panel({ visits, before, hasCountries, paths }: VisitSection, kind: VisitKind): Html {
   const { title } = PANELS[kind]
@@ -123,7 +118,7 @@ const noCountries = html`<p class="hint">Countries need a file: set COUNTRY_FILE
   /usr/share/tor/geoip after installing tor-geoipdb, and start again.</p>`
 
 /** The hits that the shares of a panel relate to. */
-const totalOf = ({ people, bots }: Visits, kind: VisitKind): number =>
+const totalOf = ({ people, bots }: Visits, kind: StoredKind): number =>
   kind === 'bot' ? bots : people
 
 interface Compared {
@@ -133,7 +128,7 @@ interface Compared {
 }
 
 export function valueTable(
-  kind: VisitKind,
+  kind: StoredKind,
   values: readonly VisitValue[],
   { visits, before }: Compared,
 ): Html {
