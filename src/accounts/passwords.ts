@@ -1,6 +1,6 @@
 import { AppError, retryAfter } from '../errors.ts'
 import { SECOND } from '../lib/clock.ts'
-import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
+import { FairQueue, type Rate, type Time } from '../lib/fair-queue.ts'
 import type { Thread } from '../lib/thread.ts'
 
 /**
@@ -39,11 +39,11 @@ const NETWORKS_WAITING_MAX = 5 * WAITING_MAX
  * A team signs in at once. A flood, or an attacker who guesses, gets about a quarter of a core: ten
  * passwords a second of about 25 ms each. The rest is left to redirects.
  */
-const PACE: Pace = { burst: 10, everyMs: 100 }
+const RATE: Rate = { burst: 10, everyMs: 100 }
 /** A hash of bcrypt takes ten times the CPU. */
-const IMPORTED_PACE: Pace = { burst: 1, everyMs: 1000 }
+const IMPORTED_RATE: Rate = { burst: 1, everyMs: 1000 }
 /** Approximate time to serve a full queue. */
-const RETRY_AFTER_SECONDS = Math.ceil((WAITING_MAX * PACE.everyMs) / SECOND)
+const RETRY_AFTER_SECONDS = Math.ceil((WAITING_MAX * RATE.everyMs) / SECOND)
 
 /** Verified against where no hash is stored, so that an unknown account takes the same time. */
 const DUMMY_HASH =
@@ -62,12 +62,12 @@ export const normalizePassword = (password: string): string =>
 interface PasswordsOptions {
   /** Called at the first use, and at the next use after the thread has ended. */
   start: () => Promise<Thread<PasswordFunctions>>
-  /** Clock of the pace. Default: the machine's own. */
+  /** Clock of the rate. Default: the machine's own. */
   time?: Time
 }
 
 /**
- * The requester of a hash or a verification. Each queue is served at its own pace, and the
+ * The requester of a hash or a verification. Each queue is served at its own rate, and the
  * keys of one queue in rotation:
  * - `anonymous`, by network: a browser without a trusted-device token.
  * - `trusted`, by account: inside a session, or a browser that has signed in to the account before.
@@ -109,14 +109,14 @@ export class Passwords {
 
   constructor({ start, time }: PasswordsOptions) {
     this.#start = start
-    const queue = (pace = PACE) =>
-      new FairQueue({ ...pace, jobsMax: WAITING_MAX, full: busy, time })
+    const queue = (rate = RATE) =>
+      new FairQueue({ ...rate, jobsMax: WAITING_MAX, full: busy, time })
     this.#queues = {
       anonymous: queue(),
       trusted: queue(),
       oneTimeLink: queue(),
       visitor: queue(),
-      importedLink: queue(IMPORTED_PACE),
+      importedLink: queue(IMPORTED_RATE),
       linkOwner: queue(),
     }
     this.#networks = new FairQueue({ atOnce: 'keys', jobsMax: NETWORKS_WAITING_MAX, full: busy })

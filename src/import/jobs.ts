@@ -88,42 +88,42 @@ export class ImportJobs {
   }
 
   /** Checks a file. Throws `import_running` while the last one of the account runs. */
-  check(owner: Account, file: SourceFile, options: ImportOptions): void {
-    const last = this.findByAccount(owner.id)
+  check(account: Account, file: SourceFile, options: ImportOptions): void {
+    const last = this.findByAccount(account.id)
     const isRunning = last?.phase === 'checking' || last?.phase === 'importing'
     if (isRunning) throw new AppError('import_running')
-    this.#jobs.delete(owner.id)
-    const hold = this.#poolOf(file).budget.hold(owner.id, () => this.#jobs.delete(owner.id))
+    this.#jobs.delete(account.id)
+    const hold = this.#poolOf(file).budget.hold(account.id, () => this.#jobs.delete(account.id))
     hold.take(file.blob.size)
     const report = new Blob()
     const job: ImportJob = { file, hold, options, phase: 'checking', done: 0, problems: [], report }
-    this.#jobs.set(owner.id, job)
-    this.#check(owner, job)
+    this.#jobs.set(account.id, job)
+    this.#check(account, job)
   }
 
   /** Checks the same file again, for some of its domains. False if no job asks for them. */
-  choose(owner: Account, domains: readonly string[]): boolean {
-    const job = this.findByAccount(owner.id)
+  choose(account: Account, domains: readonly string[]): boolean {
+    const job = this.findByAccount(account.id)
     if (job?.phase !== 'choosing') return false
     job.options = { ...job.options, domains }
     job.phase = 'checking'
-    this.#check(owner, job)
+    this.#check(account, job)
     return true
   }
 
-  #check(owner: Account, job: ImportJob): void {
-    this.#begin(owner, job, async () => {
-      await this.#run(owner, job, true)
+  #check(account: Account, job: ImportJob): void {
+    this.#begin(account, job, async () => {
+      await this.#run(account, job, true)
       job.phase = 'checked'
     })
   }
 
   /** Imports the file that was checked. False if there is none. */
-  start(owner: Account): boolean {
-    const job = this.findByAccount(owner.id)
+  start(account: Account): boolean {
+    const job = this.findByAccount(account.id)
     if (job?.phase !== 'checked') return false
-    this.#begin(owner, job, async () => {
-      await this.#run(owner, job, false)
+    this.#begin(account, job, async () => {
+      await this.#run(account, job, false)
       job.phase = 'done'
     })
     job.phase = 'importing'
@@ -134,12 +134,12 @@ export class ImportJobs {
     this.#closing.abort(new Error('the service stops'))
   }
 
-  #begin(owner: Account, job: ImportJob, work: () => Promise<void>): void {
+  #begin(account: Account, job: ImportJob, work: () => Promise<void>): void {
     job.done = 0
     const { queue } = this.#poolOf(job.file)
     const cost = 1 + job.file.blob.size / SMALL_BYTES_MAX
     queue
-      .run(owner.id, work, () => this.#requireWanted(job), { cost })
+      .run(account.id, work, () => this.#requireWanted(job), { cost })
       .catch((error: unknown) => {
         if (error instanceof SeveralDomains) {
           job.domains = error.domains
@@ -148,7 +148,7 @@ export class ImportJobs {
         }
         const isExpected = error instanceof SourceError || error instanceof AppError
         if (!isExpected && !this.#closing.signal.aborted) {
-          this.#deps.log.error('import.failed', { account: owner.id }, error)
+          this.#deps.log.error('import.failed', { account: account.id }, error)
         }
         job.problem = isExpected ? (error as Error).message : INTERRUPTED
         job.phase = 'failed'
@@ -166,7 +166,7 @@ export class ImportJobs {
     hold.requireHeld()
   }
 
-  async #run(owner: Account, job: ImportJob, dryRun: boolean): Promise<void> {
+  async #run(account: Account, job: ImportJob, dryRun: boolean): Promise<void> {
     job.problems = []
     job.done = 0
     const parts: string[] = []
@@ -174,7 +174,7 @@ export class ImportJobs {
     const options = {
       ...job.options,
       as: 'rows' as const,
-      hosts: hostsFor(this.#deps, owner),
+      hosts: hostsFor(this.#deps, account),
       asksDomains: true,
       dryRun,
       rowsMax: job.file.isTrusted ? undefined : ROWS_MAX,
@@ -187,7 +187,7 @@ export class ImportJobs {
     const steps = runImport(readings, {
       send: (rows, before) => {
         this.#requireWanted(job)
-        return importRows(this.#deps, owner, rows, { dryRun, before })
+        return importRows(this.#deps, account, rows, { dryRun, before })
       },
       onRead: (rows) => {
         job.done = rows
@@ -198,11 +198,11 @@ export class ImportJobs {
       },
     })
     job.summary = await writeReport(steps, job, (text) => parts.push(text))
-    if (this.#jobs.peek(owner.id) !== job) return
+    if (this.#jobs.peek(account.id) !== job) return
     const report = new Blob(parts)
     job.hold.take(report.size - job.report.size)
     job.report = report
     // Renews the time that it is kept.
-    this.#jobs.set(owner.id, job)
+    this.#jobs.set(account.id, job)
   }
 }

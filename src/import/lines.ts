@@ -61,11 +61,11 @@ const LINES_AT_ONCE = 50
 /** `importRows` of lines of Hopcode's own format. A bad line fails alone. */
 export async function importLines(
   deps: ImportDeps,
-  owner: Account,
+  account: Account,
   lines: readonly string[],
   options: ImportOptions = {},
 ): Promise<Imported> {
-  return importRows(deps, owner, await batchSlices.map(lines, LINES_AT_ONCE, parseLine), options)
+  return importRows(deps, account, await batchSlices.map(lines, LINES_AT_ONCE, parseLine), options)
 }
 
 /**
@@ -74,24 +74,24 @@ export async function importLines(
  */
 export async function importRows(
   deps: ImportDeps,
-  owner: Account,
+  account: Account,
   rows: readonly (ImportRow | RowResult)[],
   { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
 ): Promise<Imported> {
   const allowed = {
-    aliases: isOperator || deps.aliasRules.mayAdd(owner.id),
-    destinations: isOperator || deps.destinationPolicy.mayAdd(owner.id),
-    domains: domainsFor(deps, owner, { isOperator }),
+    aliases: isOperator || deps.aliasRules.mayAdd(account.id),
+    destinations: isOperator || deps.destinationPolicy.mayAdd(account.id),
+    domains: domainsFor(deps, account, { isOperator }),
   }
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
-  if (!dryRun) await hashPasswords(deps, owner, checked)
+  if (!dryRun) await hashPasswords(deps, account, checked)
   const found = checked.filter(isRow)
-  const send = dryRun ? planner(deps, before) : importer(deps, owner)
-  const { results, stored } = await sendAll(deps, owner, found.filter(isAllowed), send)
+  const send = dryRun ? planner(deps, before) : importer(deps, account)
+  const { results, stored } = await sendAll(deps, account, found.filter(isAllowed), send)
   // A row that is stored already adds nothing, so that it is not refused.
   const others = found.filter((row) => !isAllowed(row))
-  const compared = await sendAll(deps, owner, others, planner(deps, before))
+  const compared = await sendAll(deps, account, others, planner(deps, before))
   const resultOf = (row: CheckedRow) => {
     const result = compared.results.get(row) ?? results.get(row)
     return isAllowed(row) || result?.outcome === 'exists' ? result : row.refusal
@@ -106,7 +106,7 @@ const isAllowed = ({ refusal }: CheckedRow): boolean => refusal === undefined
 
 async function sendAll(
   deps: ImportDeps,
-  owner: Account,
+  account: Account,
   rows: readonly CheckedRow[],
   send: ReturnType<typeof importer>,
 ) {
@@ -114,11 +114,11 @@ async function sendAll(
   const results = new Map<CheckedRow, RowResult>()
   for (let at = 0; at < rows.length; at = results.size) {
     const sent = rowsOfCall(rows, at)
-    const message = await messageOf(deps, owner, sent)
+    const message = await messageOf(deps, account, sent)
     const result = await send(message, sent)
     const found = JSON.parse(result.results) as StoredResult[]
     for (const [i, row] of sent.entries()) {
-      results.set(row, rowResult(deps, owner, row, found[i] as StoredResult))
+      results.set(row, rowResult(deps, account, row, found[i] as StoredResult))
     }
     collectGarbage(message.rows.length)
     stored = addStored(stored, result.stored)
@@ -141,11 +141,11 @@ type Domains = ReadonlyMap<string | null, number>
 /** The domains that links of an import may have, the primary one first. */
 function domainsFor(
   { addresses, data: { domains } }: Pick<ImportDeps, 'addresses' | 'data'>,
-  owner: Account,
+  account: Account,
   { isOperator = false }: Pick<ImportOptions, 'isOperator'> = {},
 ): Domains {
   const { primary } = addresses
-  const others = isOperator ? domains.list() : domains.listFor(owner.id)
+  const others = isOperator ? domains.list() : domains.listFor(account.id)
   const beside = others.filter(({ host }) => host !== primary.host)
   const byHost = [primary, ...beside].map(({ host, id }) => [host, id] as const)
   return new Map([[null, primary.id], ...byHost])
@@ -158,7 +158,7 @@ export const hostsFor = (...args: Parameters<typeof domainsFor>): string[] =>
 /** Replaces the password of each row by its hash, and rows with too many of them by a refusal. */
 async function hashPasswords(
   { passwords }: ImportDeps,
-  owner: Account,
+  account: Account,
   rows: (CheckedRow | RowResult)[],
 ): Promise<void> {
   let hashed = 0
@@ -170,7 +170,7 @@ async function hashPasswords(
     }
     const { password: passwordHash, ...properties } = await withHash(
       passwords,
-      owner.id,
+      account.id,
       row.properties,
     )
     rows[at] = { ...row, properties, passwordHash: passwordHash ?? undefined }
@@ -222,10 +222,10 @@ const FIRST_ROWS = 8
  * Where the first rows are not new, the reader decides about all: rows that exist, which are most
  * if a file is imported again, take no time of the writer and no room in the log of a cluster.
  */
-function importer(deps: ImportDeps, owner: Account) {
+function importer(deps: ImportDeps, account: Account) {
   const plan = (message: ImportMessage) => deps.data.imports.plan(message, { background: true })
   return async (message: ImportMessage, rows: readonly CheckedRow[]): Promise<ImportResult> => {
-    const first = await plan(await messageOf(deps, owner, rows.slice(0, FIRST_ROWS)))
+    const first = await plan(await messageOf(deps, account, rows.slice(0, FIRST_ROWS)))
     const planned = isUnchanged(first) ? await plan(message) : undefined
     return planned && isUnchanged(planned) ? planned : write(deps, message)
   }
@@ -317,7 +317,7 @@ function propertiesOf({ properties, passwordHash }: CheckedRow) {
 
 async function messageOf(
   { addresses, clock, hasher, plans }: ImportDeps,
-  owner: Account,
+  account: Account,
   rows: readonly CheckedRow[],
 ): Promise<ImportMessage> {
   const now = clock()
@@ -327,7 +327,7 @@ async function messageOf(
     const [alias] = [...aliases, ...aliasesAnyCase]
     const name = code ?? (alias && textOf(alias)) ?? url?.href ?? ''
     // It follows from the row, so that a row that is sent again has it too. No passcode has it.
-    const hash = hasher.hash('import', `${owner.id} ${name}`)
+    const hash = hasher.hash('import', `${account.id} ${name}`)
     const set = [...Object.values(row.properties), row.passwordHash]
     const hasProperties = set.some((value) => value !== undefined)
     const stored: StoredRow = {
@@ -343,8 +343,8 @@ async function messageOf(
     return { stored, secrets: { urlKey: url && urlKey(url), passcodeHash: hash } }
   })
   return {
-    author: authorOf(owner, now),
-    quota: plans[owner.plan],
+    author: authorOf(account, now),
+    quota: plans[account.plan],
     rows: JSON.stringify(prepared.map(({ stored }) => stored)),
     secrets: packSecrets(prepared.map(({ secrets }) => secrets)),
   }
@@ -352,7 +352,7 @@ async function messageOf(
 
 function rowResult(
   { addresses, clock, plans }: ImportDeps,
-  owner: Account,
+  account: Account,
   row: CheckedRow,
   [what, code, created, taken]: StoredResult,
 ): RowResult {
@@ -369,7 +369,7 @@ function rowResult(
     case 'path_taken':
       return refused('path_taken', 'The address is in use')
     default:
-      return refused('quota', quotaError(what, plans[owner.plan]).message)
+      return refused('quota', quotaError(what, plans[account.plan]).message)
   }
 }
 

@@ -1,6 +1,6 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
 
-export interface Pace {
+export interface Rate {
   /** Cost of the jobs that may start without a pause. */
   burst: number
   /** Beyond the burst, the minimum time between the starts of two jobs, for each unit of cost. */
@@ -24,7 +24,7 @@ export interface Share {
   cost?: number
 }
 
-interface FairQueueOptions extends Partial<Pace> {
+interface FairQueueOptions extends Partial<Rate> {
   /** Jobs that run at the same time; `keys`: one of each key. Default: 1. */
   atOnce?: number | 'keys'
   /** Maximum cost of all jobs in the queue, including the running ones. Default: none. */
@@ -64,7 +64,7 @@ interface Line {
 const MACHINE_TIME: Time = { monotonic: monotonicClock, sleep: Bun.sleep }
 
 /**
- * Runs jobs one after another, or a few at once, no faster than its pace if it has one. Groups of
+ * Runs jobs one after another, or a few at once, no faster than its rate if it has one. Groups of
  * keys share its time equally, and so do the keys of a group: self-clocked fair queueing (Golestani
  * 1994). Jobs of equal cost are thus served round-robin, and a short job waits for no long one
  * that has not begun. Jobs of one key run in order of arrival. When the queue is full, a new job
@@ -93,7 +93,7 @@ export class FairQueue {
 
   /**
    * Returns the job's result. Throws the job's error, or `full()`. `admit` runs when the job is
-   * next; if it throws, the job is refused and does not count for the pace.
+   * next; if it throws, the job is refused and does not count for the rate.
    */
   run<Result>(
     key: Key,
@@ -115,7 +115,7 @@ export class FairQueue {
     return promise as Promise<Result>
   }
 
-  /** From now on, jobs run without the pace. */
+  /** From now on, jobs run without the rate. */
   close(): void {
     this.#isClosed = true
   }
@@ -141,7 +141,7 @@ export class FairQueue {
     for (let job = this.#next(); job; job = this.#next()) {
       try {
         job.admit()
-        const waitMs = this.#pace(job)
+        const waitMs = this.#pauseBefore(job)
         if (waitMs > 0 && !this.#isClosed) await (this.#options.time ?? MACHINE_TIME).sleep(waitMs)
         job.resolve(await job.work())
       } catch (error) {
@@ -198,7 +198,7 @@ export class FairQueue {
    * Milliseconds until the job may begin, by the generic cell rate algorithm (ITU-T I.371), which
    * waits instead of refusing.
    */
-  #pace({ cost }: Job): number {
+  #pauseBefore({ cost }: Job): number {
     const { burst = 1, everyMs = 0, time = MACHINE_TIME } = this.#options
     const now = time.monotonic()
     this.#reach = Math.max(this.#reach, now) + everyMs * cost

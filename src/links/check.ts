@@ -58,21 +58,21 @@ const BAD_ALIAS_OWNER = 'Invalid aliases: only owners of the service can add som
  */
 export async function check(
   deps: CheckDeps,
-  owner: Pick<Account, 'id'>,
+  account: Pick<Account, 'id'>,
   input: LinkInput,
   before = NOTHING,
 ): Promise<Draft> {
   const { url, code, aliases, expired_url: expired, ...change } = input
-  if (aliases) requireAliases(deps, owner.id, aliases, before)
+  if (aliases) requireAliases(deps, account.id, aliases, before)
   const added = addedTo(before, input)
-  deps.destinationPolicy.requireAllowed(owner.id, added.rules)
+  deps.destinationPolicy.requireAllowed(account.id, added.rules)
   const refusal = refusalOfUrls(deps.blocklist, added)
   if (refusal) {
     // A code in use is reported before a blocked URL.
     if (code && deps.data.links.findByCode(code)) throw new AppError('code_in_use', code)
     throw refusal
   }
-  const patch = await withHash(deps.passwords, owner.id, change)
+  const patch = await withHash(deps.passwords, account.id, change)
   const expired_url = expired === undefined ? undefined : (expired?.text ?? null)
   return { url, code: code ?? undefined, aliases, patch: { ...patch, expired_url } }
 }

@@ -50,17 +50,17 @@ export type NewLinkFields = Omit<LinkInput, 'url'>
  */
 export async function shorten(
   deps: CreateDeps,
-  owner: Account,
+  account: Account,
   url: ParsedUrl,
   fields: NewLinkFields = {},
   { reuse = true } = {},
 ): Promise<CreatedView | ReusedView> {
-  const draft = await check(deps, owner, { ...fields, url })
+  const draft = await check(deps, account, { ...fields, url })
   if (!reuse || Object.values(fields).some((value) => value !== undefined)) {
-    const { link, passcode } = await createLink(deps, owner, draft, reuse)
+    const { link, passcode } = await createLink(deps, account, draft, reuse)
     return createdView(deps.addresses, link, passcode)
   }
-  const [view] = await createLinks(deps, owner, [url])
+  const [view] = await createLinks(deps, account, [url])
   assert(view, 'one URL has one result')
   if (view instanceof AppError) throw view
   return view
@@ -69,12 +69,12 @@ export async function shorten(
 /** Reserves a code without a URL. Throws as `shorten`. */
 export async function reserve(
   deps: CreateDeps,
-  owner: Account,
+  account: Account,
   code: Code,
   fields: LinkChange = {},
 ): Promise<ReservedView> {
-  const draft = await check(deps, owner, { ...fields, code })
-  const { link, passcode } = await createLink(deps, owner, draft)
+  const draft = await check(deps, account, { ...fields, code })
+  const { link, passcode } = await createLink(deps, account, draft)
   return {
     code: link.code,
     passcode,
@@ -88,22 +88,22 @@ export async function reserve(
 /** Creates one link with its properties and aliases, all or nothing. */
 async function createLink(
   deps: CreateDeps,
-  owner: Account,
+  account: Account,
   draft: Draft,
   reuse = true,
 ): Promise<{ link: CreatedLink; passcode: string }> {
   const { code, patch, aliases = {} } = draft
   const { item, passcode } = newLinkOf(deps, draft)
   const link = await deps.links.createLink({
-    accountId: owner.id,
-    keyId: owner.keyId,
+    accountId: account.id,
+    keyId: account.keyId,
     createdAt: deps.clock(),
     item,
     isGenerated: !code,
     reuse,
     patch,
     aliases,
-    quota: deps.plans[owner.plan],
+    quota: deps.plans[account.plan],
   })
   return { link, passcode }
 }
@@ -139,7 +139,7 @@ const LINKS_AT_ONCE = 100
  */
 export async function bulk(
   deps: CreateDeps,
-  owner: Account,
+  account: Account,
   urls: readonly unknown[],
   requireHeld = () => {},
 ): Promise<BulkView> {
@@ -147,9 +147,9 @@ export async function bulk(
   const good = checked.flatMap((url) => (url instanceof AppError ? [] : [url]))
   if (good.length === 0) throw pickError(checked)
   const bytes = good.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  await deps.pace.wait(owner.id, bytes)
+  await deps.pace.wait(account.id, bytes)
   requireHeld()
-  const created = await createLinks(deps, owner, good)
+  const created = await createLinks(deps, account, good)
   const full = created.find((view) => view instanceof AppError)
   if (full && created.every((view) => view instanceof AppError)) {
     throw pickError([...checked, full])
@@ -181,11 +181,11 @@ function pickError(results: readonly (ParsedUrl | AppError)[]): AppError {
  */
 async function createLinks(
   deps: CreateDeps,
-  owner: Account,
+  account: Account,
   urls: readonly ParsedUrl[],
 ): Promise<(CreatedView | ReusedView | AppError)[]> {
   const { addresses, clock, links } = deps
-  const quota = deps.plans[owner.plan]
+  const quota = deps.plans[account.plan]
   const passcodes: string[] = []
   const items = await batchSlices.map(urls, LINKS_AT_ONCE, (url): NewLink => {
     const { item, passcode } = newLinkOf(deps, { url, code: undefined })
@@ -193,8 +193,8 @@ async function createLinks(
     return item
   })
   const created = await links.create({
-    accountId: owner.id,
-    keyId: owner.keyId,
+    accountId: account.id,
+    keyId: account.keyId,
     createdAt: clock(),
     items,
     quota,

@@ -19,23 +19,23 @@ const DELETION_DELAY_MS = 30 * SECOND
  */
 export async function scheduleDeletion(
   deps: UpdateDeps,
-  owner: Account,
+  account: Account,
   codes: readonly string[],
 ): Promise<void> {
-  const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
+  const ids = await deps.writer.decide(() => requireOwnedIds(deps, account, codes))
   const now = deps.clock()
   const deleteAt = now + DELETION_DELAY_MS
-  await deps.links.scheduleDeletion({ ids, deleteAt, author: authorOf(owner, now) })
+  await deps.links.scheduleDeletion({ ids, deleteAt, author: authorOf(account, now) })
 }
 
 /** Keeps links whose deletion was scheduled. Throws `code_not_found` if one was deleted already. */
 export async function undoDeletion(
   deps: UpdateDeps,
-  owner: Account,
+  account: Account,
   codes: readonly string[],
 ): Promise<void> {
-  const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  const undone = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
+  const ids = await deps.writer.decide(() => requireOwnedIds(deps, account, codes))
+  const undone = await deps.links.undoDeletion({ ids, author: authorOf(account, deps.clock()) })
   // Deleted between the check and the write.
   if (undone < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))
 }

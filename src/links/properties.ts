@@ -72,8 +72,12 @@ export interface PropertiesDeps extends ChangeDeps {
 }
 
 /** The account's own link with its properties. Throws `code_not_found`. */
-export function getProperties(deps: PropertiesDeps, owner: Account, code: string): PropertiesView {
-  const link = requireOwnedLink(deps, owner, code)
+export function getProperties(
+  deps: PropertiesDeps,
+  account: Account,
+  code: string,
+): PropertiesView {
+  const link = requireOwnedLink(deps, account, code)
   const detailed = {
     ...link,
     hitCount: deps.hits.ofLink(link.id),
@@ -110,12 +114,12 @@ export function ownView(
  */
 export async function changeProperties(
   deps: ChangeDeps,
-  owner: Account,
+  account: Account,
   codes: readonly string[],
   change: PropertiesChange,
 ): Promise<void> {
-  const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  await patchLinks(deps, owner, ids, change)
+  const ids = await deps.writer.decide(() => requireOwnedIds(deps, account, codes))
+  await patchLinks(deps, account, ids, change)
 }
 
 /**
@@ -124,33 +128,33 @@ export async function changeProperties(
  */
 export async function changeLink(
   deps: PropertiesDeps,
-  owner: Account,
+  account: Account,
   code: string,
   change: LinkChange,
 ): Promise<void> {
-  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
-  const changed = await patchLinks(deps, owner, [id], change)
+  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, account, code))
+  const changed = await patchLinks(deps, account, [id], change)
   if (changed === 0) throw new AppError('code_not_found', code.toUpperCase())
 }
 
 /** `change.aliases`: only of a single link. */
 async function patchLinks(
   deps: ChangeDeps,
-  owner: Account,
+  account: Account,
   ids: readonly number[],
   change: LinkChange,
 ): Promise<number> {
   const [first = 0] = ids
-  const { patch, aliases } = await check(deps, owner, change, {
+  const { patch, aliases } = await check(deps, account, change, {
     properties: [...deps.data.properties.readProperties(ids).values()],
     aliases: change.aliases ? deps.data.aliases.ofLink(first) : [],
   })
-  const quota = deps.plans[owner.plan]
+  const quota = deps.plans[account.plan]
   return deps.links.patchLinks({
     ids,
     patch,
     aliases,
     quota,
-    author: authorOf(owner, deps.clock()),
+    author: authorOf(account, deps.clock()),
   })
 }

@@ -56,20 +56,22 @@ test('a passcode opens its own code in any letter case, and no other', () => {
     'INSERT INTO links (code, account_id, passcode_hash, created_at) VALUES (?, 1, ?, 0)',
   )
   const deps = { data: { links: new LinkReads(db) }, hasher }
-  const owner = { id: 1 } as Account
-  expect(() => authorizeByPasscode(deps, owner, 'ABCDEF', 'of ABCDEF')).toThrow('Invalid passcode')
+  const account = { id: 1 } as Account
+  expect(() => authorizeByPasscode(deps, account, 'ABCDEF', 'of ABCDEF')).toThrow(
+    'Invalid passcode',
+  )
   for (const code of CODES) add.run(code, hasher.hash('passcode', `of ${code}`))
   for (const code of CODES) {
-    expect(authorizeByPasscode(deps, owner, code, `of ${code}`).code as string).toBe(code)
-    expect(authorizeByPasscode(deps, owner, code.toLowerCase(), `of ${code}`).code as string).toBe(
-      code,
-    )
+    expect(authorizeByPasscode(deps, account, code, `of ${code}`).code as string).toBe(code)
+    expect(
+      authorizeByPasscode(deps, account, code.toLowerCase(), `of ${code}`).code as string,
+    ).toBe(code)
     expect(() => authorizeByPasscode(deps, { id: 2 } as Account, code, `of ${code}`)).toThrow(
       'Invalid passcode',
     )
     for (const other of [...CODES, ...UNKNOWN]) {
       if (other === code) continue
-      expect(() => authorizeByPasscode(deps, owner, other, `of ${code}`)).toThrow(
+      expect(() => authorizeByPasscode(deps, account, other, `of ${code}`)).toThrow(
         'Invalid passcode',
       )
     }

@@ -23,12 +23,12 @@ export interface UpdateDeps extends WriteDeps {
  */
 export async function update(
   deps: UpdateDeps,
-  owner: Account,
+  account: Account,
   { code, passcode, url }: { code: string; passcode: string; url: ParsedUrl },
 ): Promise<UpdatedView> {
-  const authorize = () => authorizeByPasscode(deps, owner, code, passcode)
+  const authorize = () => authorizeByPasscode(deps, account, code, passcode)
   const before = await deps.writer.decide(authorize)
-  const link = await setUrl(deps, owner, before, url)
+  const link = await setUrl(deps, account, before, url)
   // Deleted between the check and the write.
   if (!link) throw invalidPasscode(code)
   return {
@@ -45,13 +45,13 @@ export async function update(
  */
 export async function deleteLink(
   deps: UpdateDeps,
-  owner: Account,
+  account: Account,
   { code, passcode }: { code: string; passcode: string },
 ): Promise<DeletedView> {
-  const authorize = () => authorizeByPasscode(deps, owner, code, passcode)
+  const authorize = () => authorizeByPasscode(deps, account, code, passcode)
   const link = await deps.writer.decide(authorize)
   // Another request may have deleted it between the check and the write.
-  const author = authorOf(owner, deps.clock())
+  const author = authorOf(account, deps.clock())
   if (!(await deps.links.delete({ id: link.id, author }))) throw invalidPasscode(code)
   return { code: link.code, deleted: true }
 }
@@ -62,11 +62,11 @@ export async function deleteLink(
  */
 export async function updateOwnedLink(
   deps: UpdateDeps,
-  owner: Account,
+  account: Account,
   { code, url }: { code: string; url: ParsedUrl },
 ): Promise<Link> {
-  const before = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
-  const link = await setUrl(deps, owner, before, url)
+  const before = await deps.writer.decide(() => requireOwnedLink(deps, account, code))
+  const link = await setUrl(deps, account, before, url)
   if (!link) throw notFound(code)
   return link
 }
@@ -77,18 +77,18 @@ export async function updateOwnedLink(
  */
 async function setUrl(
   deps: UpdateDeps,
-  owner: Account,
+  account: Account,
   { id, url: before }: Link,
   url: ParsedUrl,
 ): Promise<Link | undefined> {
-  await check(deps, owner, { url }, { url: before })
+  await check(deps, account, { url }, { url: before })
   const { clock, links, plans } = deps
   return links.changeUrl({
     id,
     url: url.text,
     urlKey: urlKey(url),
-    quota: plans[owner.plan],
-    author: authorOf(owner, clock()),
+    quota: plans[account.plan],
+    author: authorOf(account, clock()),
   })
 }
 
@@ -96,9 +96,9 @@ async function setUrl(
  * The account's own link that a text names: see `resolveLink`. Throws the same `code_not_found` for
  * a text that names no link and for another account's link.
  */
-export function requireOwnedLink(deps: ResolveDeps<Link>, owner: Account, text: string): Link {
+export function requireOwnedLink(deps: ResolveDeps<Link>, account: Account, text: string): Link {
   const link = resolveLink(deps, text)
-  if (link?.accountId !== owner.id) throw notFound(text)
+  if (link?.accountId !== account.id) throw notFound(text)
   return link
 }
 
@@ -108,13 +108,13 @@ const CHANGED_MAX = 100
 /** The ids of the account's own links. Throws `code_not_found` for the first other code. */
 export function requireOwnedIds(
   deps: ResolveDeps<Link>,
-  owner: Account,
+  account: Account,
   codes: readonly string[],
 ): number[] {
   if (codes.length > CHANGED_MAX) {
     throw new AppError('invalid_value', `Choose at most ${CHANGED_MAX} links.`)
   }
-  return codes.map((code) => requireOwnedLink(deps, owner, code).id)
+  return codes.map((code) => requireOwnedLink(deps, account, code).id)
 }
 
 const notFound = (text: string): AppError => new AppError('code_not_found', text.toUpperCase())
@@ -126,7 +126,7 @@ const notFound = (text: string): AppError => new AppError('code_not_found', text
  */
 export function authorizeByPasscode(
   deps: Pick<ReadDeps, 'data'> & Pick<UpdateDeps, 'hasher'>,
-  owner: Account,
+  account: Account,
   text: string,
   passcode: string,
 ): SecretLink {
@@ -134,7 +134,7 @@ export function authorizeByPasscode(
   const link = code && deps.data.links.findSecretByCode(code)
   const presented = deps.hasher.hash('passcode', passcode)
   const isAuthorized =
-    link && hashesEqual(presented, link.passcodeHash) && link.accountId === owner.id
+    link && hashesEqual(presented, link.passcodeHash) && link.accountId === account.id
   if (!isAuthorized) throw invalidPasscode(text)
   return link
 }

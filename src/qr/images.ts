@@ -11,7 +11,7 @@ import { AppError, retryAfter } from '../errors.ts'
 import { type Client, clientIp, networkOf } from '../hot/client-address.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
-import { FairQueue, type Pace } from '../lib/fair-queue.ts'
+import { FairQueue, type Rate } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { links } from '../links/subject.ts'
@@ -36,7 +36,7 @@ const DRAWING_MAX = 8192
 /** The thread has the next drawing at hand when one ends. */
 const DRAWN_AT_ONCE = 2
 /** Accounts with files for print get half of the thread's time together, after 250 ms of it. */
-const PRINTS: Pace = { burst: 500, everyMs: 1 }
+const PRINTS: Rate = { burst: 500, everyMs: 1 }
 /** Cost of the largest image of an account that is no file for print. */
 const IMAGE_COST_MAX = 40
 /** Cost of the end of a page of a PDF, and of the file. */
@@ -70,7 +70,7 @@ interface QrImagesOptions {
 /** A signed-in account, or another client. */
 type Requester = AccountId | Client
 
-const newQueue = (jobsMax: number, more: Partial<Pace> & { atOnce?: number } = {}) =>
+const newQueue = (jobsMax: number, more: Partial<Rate> & { atOnce?: number } = {}) =>
   new FairQueue({ ...more, jobsMax, full: () => new AppError('overloaded', '', retryAfter(5)) })
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
