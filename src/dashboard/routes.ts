@@ -25,7 +25,6 @@ import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceDomainsPages } from './pages/service-domains.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
-import { serviceMemberPages } from './pages/service-members.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
@@ -101,7 +100,6 @@ const PAGES = [
   analyticsPages,
   servicePages,
   serviceAccountsPages,
-  serviceMemberPages,
   serviceLinksPages,
   serviceDomainsPages,
   serviceHostsPages,

@@ -6,7 +6,6 @@ import { servicePages } from '../../src/dashboard/pages/service.ts'
 import { serviceAccountsPages } from '../../src/dashboard/pages/service-accounts.ts'
 import { serviceHostsPages } from '../../src/dashboard/pages/service-hosts.ts'
 import { serviceLinksPages } from '../../src/dashboard/pages/service-links.ts'
-import { serviceMemberPages } from '../../src/dashboard/pages/service-members.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { recordBackup } from '../../src/status/last-backup.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
@@ -86,8 +85,7 @@ test('for everybody but the owner there is no page of the service, and nothing i
 test('that list of pages and forms is whole', () => {
   // Routes are known before anything that they work with.
   const deps = {} as DashboardDeps
-  const accounts = [serviceAccountsPages, serviceMemberPages]
-  const all = [servicePages, ...accounts, serviceLinksPages, serviceHostsPages]
+  const all = [servicePages, serviceAccountsPages, serviceLinksPages, serviceHostsPages]
   const found = all.flatMap((pages) =>
     pages(deps).routes.map(
       ({ method, path }) => `${method} ${path.replace(':id', '1').replace(':code', 'SPRING26')}`,

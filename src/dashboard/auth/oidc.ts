@@ -1,4 +1,5 @@
 import type { IdentityKey } from '../../accounts/identities.ts'
+import type { OidcError, OidcReason } from '../../accounts/oidc.ts'
 import { type Checks, FLOW_LIFE_SECONDS } from '../../accounts/oidc.ts'
 import { seal, unseal } from '../../accounts/sealed.ts'
 import { hashesEqual } from '../../accounts/secrets.ts'
@@ -9,6 +10,7 @@ import { type Html, html } from '../../lib/html.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from '../ui/components.ts'
 import type { AnonymousContext, CurrentUser } from './guard.ts'
+import { DISABLED } from './sign-in.ts'
 
 /**
  * What a browser keeps between the start of a sign-in with the provider and its end, sealed in a
@@ -143,3 +145,51 @@ export const taskOf = (
   { id: sessionId, personId }: { id: number; personId: PersonId },
   what: 'connect' | 'prove',
 ): NonNullable<Flow['task']> => ({ what, sessionId, personId })
+
+export type OidcRefusal =
+  | OidcReason
+  | 'oidc.no_address'
+  | 'oidc.unverified'
+  | 'oidc.not_allowed'
+  | 'oidc.wrong_person'
+  | 'oidc.not_proved'
+  | 'oidc.no_auth_time'
+  | 'oidc.taken'
+  | 'disabled'
+
+export const OIDC_REFUSALS: Readonly<
+  Record<OidcRefusal, [status: number, text: (name: string) => string]>
+> = {
+  'oidc.state': [400, () => 'This sign-in has expired. Try again.'],
+  'oidc.provider': [502, (name) => `${name} sent an answer that this service cannot use.`],
+  'oidc.issuer': [502, (name) => `${name} is another provider than this service expects.`],
+  'oidc.denied': [403, (name) => `${name} did not let you sign in.`],
+  'oidc.no_address': [
+    403,
+    (name) => `${name} sends no e-mail address that can be used here. Ask the administrator.`,
+  ],
+  'oidc.unverified': [403, (name) => `${name} has not verified your e-mail address.`],
+  'oidc.not_allowed': [403, (name) => `Your user at ${name} has no access to this service.`],
+  'oidc.wrong_person': [403, () => 'This invitation is for another e-mail address.'],
+  'oidc.not_proved': [
+    403,
+    (name) => `${name} did not ask you to sign in again, or you signed in there as another user.`,
+  ],
+  'oidc.no_auth_time': [
+    403,
+    (name) =>
+      `${name} does not say when you signed in there. Sign out here, sign in again with ${name}, ` +
+      'and repeat this within ten minutes.',
+  ],
+  'oidc.taken': [409, (name) => `Your user at ${name} belongs to another person here.`],
+  disabled: [401, () => DISABLED],
+}
+
+const PROBLEMS: Readonly<Partial<Record<OidcError['problem'], (name: string) => string>>> = {
+  silence: (name) => `${name} does not answer.`,
+  setup: (name) => `Sign-in with ${name} is not set up correctly here. Ask the administrator.`,
+}
+
+/** The text of an error, for the visitor. */
+export const oidcText = ({ reason, problem }: OidcError, name: string): string =>
+  (PROBLEMS[problem] ?? OIDC_REFUSALS[reason][1])(name)

@@ -7,6 +7,8 @@ import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import { type AnonymousContext, type CurrentUser, currentUserOf } from './guard.ts'
 
+export const DISABLED = 'This account is disabled. Ask the administrator.'
+
 export const CODE_PAGE = '/app/sign-in/code'
 
 /**

@@ -2,8 +2,7 @@ import { OidcError } from '../../accounts/oidc.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { logEvent, type PageContext } from '../auth/guard.ts'
-import { beginFlow, taskOf } from '../auth/oidc.ts'
-import { textOf } from '../pages/oidc.ts'
+import { beginFlow, oidcText, taskOf } from '../auth/oidc.ts'
 import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
@@ -25,7 +24,7 @@ export async function connectIdentity(context: PageContext): Promise<Response> {
     if (!(error instanceof OidcError)) throw error
     const { reason, message: detail } = error
     logEvent(context, 'session.refused', { reason, detail })
-    throw refuse(textOf(error, name))
+    throw refuse(oidcText(error, name))
   }
   return page(context, {
     title: `Connect ${name}`,

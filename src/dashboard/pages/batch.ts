@@ -18,8 +18,7 @@ import { fileResponse, isFormError, isTemporary, refuse } from '../responses.ts'
 import { count, plural } from '../ui/components.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
 import { PAGE_SIZE } from '../ui/layout.ts'
-import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
-import { movePath } from './hand-over.ts'
+import { filterOf, listPathWith, movePath, parseTableQuery } from '../ui/link-table.ts'
 import { linksPage } from './links.ts'
 
 /** Actions of the list on the selected links, and the export of all. */

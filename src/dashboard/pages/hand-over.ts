@@ -9,25 +9,18 @@ import { formAction, signedInPages } from '../page-routes.ts'
 import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
-import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
+import { filterOf, listPathWith, MOVE_PATH, movePath, parseTableQuery } from '../ui/link-table.ts'
 
 /** Links go to another account of the same admin. */
 
-const PATH = '/app/links/move'
 /** Links moved in one transaction. Other writes run between two of them. */
 const AT_ONCE = 1000
 
 /** For admins: `LEAST_ROLES`. */
 export const handOverPages = signedInPages({
-  [`GET ${PATH}`]: movePage,
-  [`POST ${PATH}`]: formAction(movePage, move),
+  [`GET ${MOVE_PATH}`]: movePage,
+  [`POST ${MOVE_PATH}`]: formAction(movePage, move),
 })
-
-/** For the query of the page: the selected codes, or a list with its filter. */
-export const movePath = (links: { codes: readonly string[] } | Query): string => {
-  const query = Array.isArray(links.codes) ? { codes: links.codes.join(',') } : links
-  return `${PATH}?${new URLSearchParams(query as Record<string, string>)}`
-}
 
 /** The accounts to which the user may move links. */
 const targetsOf = ({ deps, user }: PageContext): AccountRow[] =>
@@ -146,7 +139,7 @@ async function movePage(context: PageContext): Promise<Response> {
           analytics of ${user.account.name} keep what was counted until now.</p>
         ${
           targets.length > 0
-            ? parts.form(user, PATH, fields())
+            ? parts.form(user, MOVE_PATH, fields())
             : html`<p>You are an admin of no other account. Let an admin of the other account
                 <a href="/app/account/members">invite you</a> with this role first.</p>`
         }

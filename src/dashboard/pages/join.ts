@@ -9,7 +9,6 @@ import {
 } from '../../accounts/one-time-links.ts'
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { AccountId } from '../../accounts/store.ts'
 import type { JoinCommand, JoinResult } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
@@ -17,14 +16,14 @@ import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
 import { providerLink } from '../auth/oidc.ts'
-import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
+import { countRegistration, logJoin, logNewAccount } from '../auth/registration.ts'
+import { askForCode, findSession, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
 import { FormRefusal, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
-import { firstRequest } from './keys.ts'
 
 /** The pages that create an account or reset its password. */
 
@@ -194,18 +193,6 @@ function parseJoin(sent: Form, address: string | undefined): { email: string; pa
   })
 }
 
-/** Throws `too_many_attempts`. */
-export function countRegistration({ deps, origin }: AnonymousContext): void {
-  const registration = [
-    { gate: 'registration', key: origin.address },
-    { gate: 'registrationNetwork', key: networkOf(origin.address) },
-    { gate: 'registrations', key: 'all' },
-  ] as const
-  // No await stands before the count, so that parallel requests are all counted.
-  deps.throttle.require(registration)
-  countAttempts(deps, registration, { origin })
-}
-
 /**
  * Setting up the owner with the address of an existing account needs that account's password:
  * otherwise anybody could register the address first and become the owner. Returns the stored hash
@@ -245,28 +232,6 @@ function storeJoin(
   return data.accounts.resetPassword({ tokenHash, passwordHash, now })
 }
 
-export function logNewAccount({ deps, origin }: AnonymousContext, accountId: AccountId): void {
-  const fields = { plan: deps.data.accounts.findById(accountId)?.plan }
-  deps.security.record('account.created', origin, { accountId, fields })
-}
-
-export function logJoin(
-  { deps, origin }: AnonymousContext,
-  flow: Purpose,
-  link: OneTimeLinkRow,
-  accountId: AccountId,
-): void {
-  const { security } = deps
-  if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
-  if (flow === 'reset') security.record('password.reset', origin, { accountId })
-  if (flow === 'invite') {
-    const sender = link.personId ? deps.data.accounts.findPerson(link.personId) : undefined
-    const byAccountId = sender?.accountId
-    const fields = { invite_id: link.id }
-    security.record('invite.accepted', origin, { accountId, byAccountId, fields })
-  }
-}
-
 const firstLinkCard = (user: CurrentUser): Html =>
   parts.card('Create your first link', [
     html`<p>Your account is ready, and you are signed in. Paste a long address: you get a short one
@@ -292,7 +257,7 @@ const keyCard = ({ baseUrl }: DashboardDeps, key: string): Html =>
       can create another one on the page <a href="/app/keys">Keys</a> at any time.
       <a href="/docs">How the API works</a></p>`,
     parts.secretOnce('API key', key),
-    html`<details><summary>Try it in a terminal</summary>${firstRequest(baseUrl, key)}</details>`,
+    html`<details><summary>Try it in a terminal</summary>${parts.firstRequest(baseUrl, key)}</details>`,
   ])
 
 /** For the owner, whose account gives access to all others. */

@@ -19,7 +19,6 @@ import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { htmlResponse, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { copyButton } from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { confirmPage, page, wantsFragment } from '../ui/layout.ts'
@@ -205,7 +204,7 @@ const newKeyCard = (
     isReplacement &&
       html`<p>Replace the old key with it. Both work until the old one expires. Has the old one
         leaked? Copy the new key, then choose <strong>Revoke now</strong> below.</p>`,
-    firstRequest(baseUrl, secret, scope),
+    parts.firstRequest(baseUrl, secret, scope),
   ])
 
 function newKeyForm(context: PageContext): Html {
@@ -315,21 +314,3 @@ const confirmationOf = ({ id }: KeyRow, { label }: PasswordAction) => ({
   values: { key: id },
   cancel: { label: 'Keep the key', href: PATH },
 })
-
-/** A command that tries a new key. Only for the response that shows the key. */
-export const firstRequest = (baseUrl: string, key: string, scope: KeyScope = 'write'): Html => html`
-  <h3 id="command-label">Try it in a terminal</h3>
-  <pre id="command" tabindex="0"
-    aria-labelledby="command-label"><code>${commandOf(baseUrl, key, scope)}</code></pre>
-  <p>${copyButton('command', 'the command')}</p>`
-
-/** `key` has only letters, digits and `_`, and `baseUrl` is a URL without quotes. */
-function commandOf(baseUrl: string, key: string, scope: KeyScope): string {
-  if (scope === 'read') return `curl ${baseUrl}/api/list -H 'X-API-Key: ${key}'`
-  return [
-    `curl ${baseUrl}/api/shorten \\`,
-    `  -H 'X-API-Key: ${key}' \\`,
-    "  -H 'Content-Type: application/json' \\",
-    `  -d '{"url":"https://example.com/"}'`,
-  ].join('\n')
-}

@@ -1,6 +1,6 @@
 import { parseEmail } from '../../accounts/credentials.ts'
 import type { IdentityRow } from '../../accounts/identities.ts'
-import { type Claims, OidcError, type OidcReason } from '../../accounts/oidc.ts'
+import { type Claims, OidcError } from '../../accounts/oidc.ts'
 import { findOneTimeLink, LINK_PAGES, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
@@ -14,11 +14,15 @@ import {
   beginFlow,
   type Flow,
   findFlow,
+  OIDC_REFUSALS,
+  type OidcRefusal,
+  oidcText,
   pendingCookie,
   providerLink,
   TOO_MANY,
   taskOf,
 } from '../auth/oidc.ts'
+import { countRegistration, logJoin, logNewAccount } from '../auth/registration.ts'
 import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
 import { type DashboardDeps, OIDC_CALLBACK } from '../deps.ts'
 import { safeNext } from '../errors.ts'
@@ -26,8 +30,6 @@ import { anonymousPages } from '../page-routes.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { authPage } from '../ui/layout.ts'
-import { countRegistration, logJoin, logNewAccount } from './join.ts'
-import { DISABLED } from './sign-in.ts'
 
 /** Sign-in with a provider of OpenID Connect. */
 
@@ -37,52 +39,6 @@ export const oidcPages = anonymousPages({
   'GET /app/sign-in/oidc': begin,
   [`GET ${OIDC_CALLBACK}`]: finish,
 })
-
-type Refusal =
-  | OidcReason
-  | 'oidc.no_address'
-  | 'oidc.unverified'
-  | 'oidc.not_allowed'
-  | 'oidc.wrong_person'
-  | 'oidc.not_proved'
-  | 'oidc.no_auth_time'
-  | 'oidc.taken'
-  | 'disabled'
-
-const REFUSALS: Readonly<Record<Refusal, [status: number, text: (name: string) => string]>> = {
-  'oidc.state': [400, () => 'This sign-in has expired. Try again.'],
-  'oidc.provider': [502, (name) => `${name} sent an answer that this service cannot use.`],
-  'oidc.issuer': [502, (name) => `${name} is another provider than this service expects.`],
-  'oidc.denied': [403, (name) => `${name} did not let you sign in.`],
-  'oidc.no_address': [
-    403,
-    (name) => `${name} sends no e-mail address that can be used here. Ask the administrator.`,
-  ],
-  'oidc.unverified': [403, (name) => `${name} has not verified your e-mail address.`],
-  'oidc.not_allowed': [403, (name) => `Your user at ${name} has no access to this service.`],
-  'oidc.wrong_person': [403, () => 'This invitation is for another e-mail address.'],
-  'oidc.not_proved': [
-    403,
-    (name) => `${name} did not ask you to sign in again, or you signed in there as another user.`,
-  ],
-  'oidc.no_auth_time': [
-    403,
-    (name) =>
-      `${name} does not say when you signed in there. Sign out here, sign in again with ${name}, ` +
-      'and repeat this within ten minutes.',
-  ],
-  'oidc.taken': [409, (name) => `Your user at ${name} belongs to another person here.`],
-  disabled: [401, () => DISABLED],
-}
-
-const PROBLEMS: Readonly<Partial<Record<OidcError['problem'], (name: string) => string>>> = {
-  silence: (name) => `${name} does not answer.`,
-  setup: (name) => `Sign-in with ${name} is not set up correctly here. Ask the administrator.`,
-}
-
-/** What a visitor reads. */
-export const textOf = ({ reason, problem }: OidcError, name: string): string =>
-  (PROBLEMS[problem] ?? REFUSALS[reason][1])(name)
 
 interface RefusalOptions {
   next?: string | undefined
@@ -94,11 +50,11 @@ interface RefusalOptions {
 
 function refused(
   { deps, request, origin }: AnonymousContext,
-  reason: Refusal,
+  reason: OidcRefusal,
   { next, error, detail = error?.message, accountId }: RefusalOptions = {},
 ): Response {
   deps.security.record('session.refused', origin, { accountId, fields: { reason, detail } })
-  const [status, text] = REFUSALS[reason]
+  const [status, text] = OIDC_REFUSALS[reason]
   const name = deps.oidc?.settings.name ?? ''
   return authPage(
     { deps, request },
@@ -106,7 +62,7 @@ function refused(
       title: 'Sign-in failed',
       status,
       cookies: [deps.cookies.end('oidc')],
-      main: html`${parts.errorNotice(error ? textOf(error, name) : text(name))}
+      main: html`${parts.errorNotice(error ? oidcText(error, name) : text(name))}
         ${providerLink(deps, next)}
         <p class="hint after"><a href="/app/sign-in">Sign in with a password</a></p>`,
     },

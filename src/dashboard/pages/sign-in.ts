@@ -13,7 +13,14 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
 import { connectPending, isPending, providerLink } from '../auth/oidc.ts'
-import { askForCode, CODE_PAGE, findSession, startSession, tryGuess } from '../auth/sign-in.ts'
+import {
+  askForCode,
+  CODE_PAGE,
+  DISABLED,
+  findSession,
+  startSession,
+  tryGuess,
+} from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
@@ -23,7 +30,6 @@ import { typed } from '../ui/form.ts'
 import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
-export const DISABLED = 'This account is disabled. Ask the administrator.'
 
 /** Sign-in with e-mail address and password, and the code of two-factor sign-in. */
 export const signInPages = anonymousPages({

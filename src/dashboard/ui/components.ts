@@ -1,5 +1,5 @@
 import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
-import type { AccountRow } from '../../accounts/store.ts'
+import type { AccountRow, KeyScope } from '../../accounts/store.ts'
 import type { Quota } from '../../config.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { isoTime } from '../../lib/clock.ts'
@@ -375,3 +375,21 @@ export const count = (n: number): string => n.toLocaleString('en')
 
 export const plural = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`
+
+/** A command that tries a new key. Only for the response that shows the key. */
+export const firstRequest = (baseUrl: string, key: string, scope: KeyScope = 'write'): Html => html`
+  <h3 id="command-label">Try it in a terminal</h3>
+  <pre id="command" tabindex="0"
+    aria-labelledby="command-label"><code>${commandOf(baseUrl, key, scope)}</code></pre>
+  <p>${copyButton('command', 'the command')}</p>`
+
+/** `key` has only letters, digits and `_`, and `baseUrl` is a URL without quotes. */
+function commandOf(baseUrl: string, key: string, scope: KeyScope): string {
+  if (scope === 'read') return `curl ${baseUrl}/api/list -H 'X-API-Key: ${key}'`
+  return [
+    `curl ${baseUrl}/api/shorten \\`,
+    `  -H 'X-API-Key: ${key}' \\`,
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '{"url":"https://example.com/"}'`,
+  ].join('\n')
+}

@@ -11,7 +11,7 @@ import { Tag } from '../../links/schema.ts'
 import type { LinkFilter, LinkStateName } from '../../lists/link-sources.ts'
 import { TOP_MAX } from '../../lists/ranking.ts'
 import { SEARCH_MAX } from '../../lists/schema.ts'
-import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import type { CurrentUser, PageContext, Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
@@ -398,3 +398,11 @@ function batchBar({ role, others }: CurrentUser, table: LinkTable, tags: readonl
 
 const batchButton = (value: string, label: string, extra: Record<string, boolean> = {}): Html =>
   parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })
+
+export const MOVE_PATH = '/app/links/move'
+
+/** For the query of the page that moves links: the selected codes, or a list with its filter. */
+export const movePath = (links: { codes: readonly string[] } | Query): string => {
+  const query = Array.isArray(links.codes) ? { codes: links.codes.join(',') } : links
+  return `${MOVE_PATH}?${new URLSearchParams(query as Record<string, string>)}`
+}
