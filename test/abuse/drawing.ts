@@ -95,7 +95,7 @@ export const drawnImages: Attack = {
 
 const LINKS = 500
 const PAGE =
-  '/app/print/page.svg?columns=10&rows=18&margin=0&gap=0&labels=a4&sent=1&title=1&address=1' +
+  '/app/print/page.svg?columns=10&rows=18&margin=5&gap=0&labels=a4&sent=1&title=1&address=1' +
   `&marks=1&caption=${'%40'.repeat(40)}`
 
 /** A logo of 49 kB that decoders read through. */

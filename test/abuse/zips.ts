@@ -5,7 +5,7 @@ import { isOk, members, start } from './besides.ts'
 
 const IMAGES = 1000
 /** A caption that fills its line; the size of a poster. */
-const QUERY = 'sent=1&preset=0&caption=Scan+for+the+menu+of+the+day&file=png'
+const QUERY = 'sent=1&caption=Scan+for+the+menu+of+the+day&file=png'
 
 export const zips: Attack = {
   name: 'zips',
