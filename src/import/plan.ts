@@ -89,8 +89,8 @@ interface Scan extends Found {
    */
   ownPaths: PathKeys
   /**
-   * In a dry run, the paths and the URL of each row: a later row with one of them finds the link that
-   * the earlier one would have created. Else empty.
+   * In a dry run, the paths and the URL of each row: a later row with one of them finds the link
+   * that the earlier one would have created. Else empty.
    */
   names: PathKeys
 }

@@ -15,7 +15,7 @@ interface Usage {
 }
 
 /**
- * Memory that all clients share. A holder that holds nothing is always admitted, and the holder that
+ * Memory that all clients share. A holder that holds nothing is always admitted, and the one that
  * holds most yields: when the budget is full, stalled holds end first, then the oldest hold of the
  * largest holder. The total exceeds the maximum by at most one hold.
  */

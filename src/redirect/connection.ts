@@ -101,9 +101,9 @@ export function listenForClients(
  *   tunnel      #isTunnel       all bytes are forwarded until the connection ends
  *   ending      #isEnding       ignores what arrives, and closes once everything is sent
  *
- * `hasRequest` is true while forwarding and in a tunnel. In each state the client may have ended its
- * half (`#isInputEnded`), and reading may pause (`#isPaused`, see `setReading`): responses wait for
- * the client (`#out.isBlocked`), or other clients are served first (`#isYielding`).
+ * `hasRequest` is true while forwarding and in a tunnel. In each state the client may have ended
+ * its half (`#isInputEnded`), and reading may pause (`#isPaused`, see `setReading`): responses wait
+ * for the client (`#out.isBlocked`), or other clients are served first (`#isYielding`).
  */
 export class Connection implements LimitedConnection, Downstream {
   readonly #context: ConnectionContext

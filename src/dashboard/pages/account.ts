@@ -192,7 +192,11 @@ function accountPage(context: PageContext): Response {
         ${sessionsCard(deps, user)}
       </div>
       ${parts.card('Members', [
-        html`<p>${parts.plural(deps.data.accounts.listMembers(account.id).length, 'person', 'people')}
+        html`<p>${parts.plural(
+          deps.data.accounts.listMembers(account.id).length,
+          'person',
+          'people',
+        )}
           can use the links and keys of ${account.name}.</p>`,
         parts.linkButton('Members and invitations', `${PATH}/members`),
       ])}

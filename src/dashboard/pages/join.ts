@@ -257,7 +257,10 @@ const keyCard = ({ baseUrl }: DashboardDeps, key: string): Html =>
       can create another one on the page <a href="/app/keys">Keys</a> at any time.
       <a href="/docs">How the API works</a></p>`,
     parts.secretOnce('API key', key),
-    html`<details><summary>Try it in a terminal</summary>${parts.firstRequest(baseUrl, key)}</details>`,
+    html`<details><summary>Try it in a terminal</summary>${parts.firstRequest(
+      baseUrl,
+      key,
+    )}</details>`,
   ])
 
 /** For the owner, whose account gives access to all others. */
