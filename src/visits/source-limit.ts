@@ -11,8 +11,8 @@ const HOUR_MAX = 2000
 const MEMORY_MAX = 100_000
 
 /**
- * Limits how many sources are stored: anybody can follow any link with any `utm_source` or `ref`. A source
- * beyond the limits counts as `other`.
+ * Limits how many sources are stored: anybody can follow any link with any `utm_source` or `ref`. A
+ * source beyond the limits counts as `other`.
  */
 export class SourceLimit {
   /** So that nobody can choose sources with the same hash. */
