@@ -17,7 +17,7 @@ export const hasSecondFactor = ({ totpEnabledAt }: PersonRow): boolean => totpEn
 /** How long the code may be entered after the password. */
 const STEP_LIFE_MS = 5 * MINUTE
 
-const STEP_TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/
+const STEP_TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})(?:\.(\d{1,15}))?\.([\w-]{43})$/
 
 /**
  * The first step of a sign-in. `identityId`: what proved it; 0 for the password. `provedAt`: see
@@ -36,7 +36,8 @@ export interface FirstStep {
 export function newStepToken(hasher: SecretHasher, step: FirstStep, now: number): string {
   const expiresAt = now + STEP_LIFE_MS
   const mac = stepMac(hasher, step, expiresAt).toString('base64url')
-  return `${step.person.id}.${expiresAt}.${step.identityId}.${step.provedAt ?? 0}.${mac}`
+  const proved = step.provedAt === undefined ? '' : `.${step.provedAt}`
+  return `${step.person.id}.${expiresAt}.${step.identityId}${proved}.${mac}`
 }
 
 /** The step of a token that is neither forged nor expired, if there is still a second factor. */
@@ -45,13 +46,14 @@ export function findFirstStep(
   token: string | undefined,
   now: number,
 ): FirstStep | undefined {
-  const [, id = '', expiry = '', identity = '', proved = '', mac = ''] =
+  const [, id = '', expiry = '', identity = '', proved, mac = ''] =
     STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
   const person = id === '' ? undefined : data.accounts.findPerson(Number(id))
   const expiresAt = Number(expiry)
   // Expires too far ahead: the clock was set back.
   if (!person || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined
-  const step = { person, identityId: Number(identity), provedAt: Number(proved) || undefined }
+  const provedAt = proved === undefined ? undefined : Number(proved)
+  const step = { person, identityId: Number(identity), provedAt }
   const expected = stepMac(hasher, step, expiresAt)
   if (!hashesEqual(expected, Buffer.from(mac, 'base64url'))) return undefined
   return person.hasAccount === 1 && hasSecondFactor(person) ? step : undefined

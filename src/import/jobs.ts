@@ -43,12 +43,12 @@ const BYTES_MAX = 48 * 1024 * 1024
 export const ROWS_MAX = 100_000
 /**
  * Checks and imports that run at once, of owners and of all others: further ones wait, shorter ones
- * before longer ones. Each holds a process of about 100 MiB, so that large files do not take turns:
- * files of about 1,000 rows have a queue of their own, so that none waits for a large one.
+ * before longer ones. Each holds a process of up to 100 MiB, so that large files do not take turns.
+ * Files of about 1,000 rows have a queue of their own: none waits for the end of a large one.
  */
 const RUNNING_MAX = { owners: 1, others: 2, small: 1 }
 const SMALL_BYTES_MAX = 100_000
-/** Cost of all jobs of a queue, also of those whose files others displaced. Unit: a small file. */
+/** In small files: all jobs of a queue, also those whose files others have displaced. */
 const COST_MAX = 10_000
 /** Processor time for reading a file twice. */
 const READING_MS = 2 * MINUTE
