@@ -10,11 +10,7 @@ import type { RuledDestination } from './destination-rules.ts'
 import { type NewUrlFilter, type ParsedUrl, parseKnownUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
-import {
-  type LinkProperties,
-  NO_PROPERTIES,
-  type PropertiesPatch,
-} from './property-table.ts'
+import { type LinkProperties, NO_PROPERTIES, type PropertiesPatch } from './property-table.ts'
 import type { LinkReads } from './read.ts'
 import { Url } from './url.ts'
 
@@ -112,7 +108,8 @@ function addedTo(
     link.destinations.some((one) => isDeepStrictEqual(one, rule))
   return {
     url: url?.text === urlBefore ? undefined : url,
-    expired_url: expired && isNew((link) => link.expired_url === expired.text) ? expired : undefined,
+    expired_url:
+      expired && isNew((link) => link.expired_url === expired.text) ? expired : undefined,
     destinations: destinations.filter((rule) => isNew(hasUrl(rule))),
     rules: destinations.filter((rule) => isNew(hasRule(rule))),
   }

@@ -18,12 +18,7 @@ import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import { type CheckDeps, check, checkUrl, type Draft, type LinkInput } from './check.ts'
-import {
-  type CreatedLink,
-  type NewLink,
-  newPasscode,
-  type ParsedUrl,
-} from './link.ts'
+import { type CreatedLink, type NewLink, newPasscode, type ParsedUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import { quotaError } from './quota.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'

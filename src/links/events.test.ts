@@ -78,7 +78,12 @@ test('a follower knows what each write has done to which link, and who asked for
   }
 
   told('links.create', create(item('AAAAAA', URL_A), item('AAAAAB', URL_B)), [
-    { ...of(1, 'AAAAAA'), kind: 'created', url: { before: null, after: URL_A }, author: { now: 5 } },
+    {
+      ...of(1, 'AAAAAA'),
+      kind: 'created',
+      url: { before: null, after: URL_A },
+      author: { now: 5 },
+    },
     { ...of(2, 'AAAAAB'), kind: 'created', isImported: false },
   ])
   told('links.create', create(item('AAAAAC', URL_A)), [{ ...of(1, 'AAAAAA'), kind: 'found' }])
@@ -133,7 +138,13 @@ test('a follower knows what each write has done to which link, and who asked for
     secrets: packSecrets([item('IMPORT', URL_B)]),
   }
   told('imports.add', imported, [
-    { ...of(4, 'IMPORT'), kind: 'created', isImported: true, addresses: row.aliases, author: { now: 5 } },
+    {
+      ...of(4, 'IMPORT'),
+      kind: 'created',
+      isImported: true,
+      addresses: row.aliases,
+      author: { now: 5 },
+    },
   ])
   told('imports.add', imported, [])
   told('links.scheduleDeletion', { ids: [2, 4], deleteAt: 9, author }, [{}, {}])

@@ -11,8 +11,8 @@ import type { CallOptions } from '../lib/thread.ts'
 import type { CreatedLink } from './link.ts'
 import type { LinkStateName } from './link-sources.ts'
 import { LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
-import { searchWrites } from './search-index.ts'
 import { linkWrites } from './put.ts'
+import { searchWrites } from './search-index.ts'
 import { urlKey } from './url.ts'
 
 /** Lists over the real connections, beside arrays that say what they must give. */

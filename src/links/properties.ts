@@ -183,5 +183,11 @@ async function patchLinks(
     aliases: change.aliases ? deps.aliases.ofLink(first) : [],
   })
   const quota = deps.plans[owner.plan]
-  return deps.links.patchLinks({ ids, patch, aliases, quota, author: authorOf(owner, deps.clock()) })
+  return deps.links.patchLinks({
+    ids,
+    patch,
+    aliases,
+    quota,
+    author: authorOf(owner, deps.clock()),
+  })
 }

@@ -88,9 +88,8 @@ test('a further link is created at once with its URL: a refusal leaves nothing, 
   const created = () =>
     app.administer(
       ({ db }) =>
-        db
-          .query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'links'")
-          .get()?.seq,
+        db.query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'links'").get()
+          ?.seq,
     )
   const sent = { url: URL, code: 'the-poster' }
   const both = await Promise.all([free.post(LINKS, sent), free.post(LINKS, sent)])
