@@ -5,8 +5,9 @@ import type { Event, EventReader } from './events.ts'
 
 /**
  * A subject is everything that the program does with some tables, as one value: reads, scans,
- * writes, and what it writes when others change something. This file derives from it what each thread needs, so that an operation is declared once
- * and called as `data.<subject>.<operation>(…)`.
+ * writes, and what it writes when others change something. This file derives from it what each
+ * thread needs, so that an operation is declared once and called as
+ * `data.<subject>.<operation>(…)`.
  */
 export interface Subject<Reads, Scans, Writes> {
   /** Reads of a few rows, on the caller's own connection. */
