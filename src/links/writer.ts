@@ -19,7 +19,10 @@ import type { links } from './subject.ts'
 
 type LinkCalls = WriteCalls<(typeof links)['writes']>
 
-/** Changes links. Each method resolves once the change is on disk and readers of events know it. */
+/**
+ * Changes links. Each method resolves once the change is on disk and all readers of its events know
+ * it.
+ */
 export class LinkWriter {
   readonly #links: LinkCalls
 
