@@ -304,7 +304,7 @@ export const sources: Attack = {
 }
 
 const DAYS = 400
-const FIRST_DAY = Math.floor(Date.now() / DAY) - DAYS + 1
+const firstDay = () => Math.floor(Date.now() / DAY) - DAYS + 1
 
 /** A row as large as that of an account can be. */
 function fullRow(): Uint8Array {
@@ -320,6 +320,7 @@ export const longRanges: Attack = {
   async run(program, { isShort }) {
     await using attacked = await start(program)
     const { attacker, victim, env, dataDir } = attacked
+    const first = firstDay()
     const reader = await Member.create(program, env, 'reader@example.com', 'enterprise')
     {
       using db = openBeside(dataDir)
@@ -330,13 +331,13 @@ export const longRanges: Attack = {
       const row = fullRow()
       const add = db.query('INSERT INTO visits_by_day (scope, id, day, parts) VALUES (1, ?, ?, ?)')
       db.transaction(() => {
-        for (let day = 0; day < DAYS; day++) add.run(id, FIRST_DAY + day, row)
+        for (let day = 0; day < DAYS; day++) add.run(id, first + day, row)
       })()
     }
     await attacked.command('account', 'set-plan', '--email', attacker.email, '--plan', 'enterprise')
     const list = (member: Member) => () => isOk(attacked.get('/api/list?limit=20', member))
     const alone = await attacked.timed(50, () => attacked.get('/api/list?limit=20', reader))
-    const from = new Date(FIRST_DAY * DAY).toISOString().slice(0, 10)
+    const from = new Date(first * DAY).toISOString().slice(0, 10)
     let read = 0
     let closed = 0
     const statuses = [200, 503]

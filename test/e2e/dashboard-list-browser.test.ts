@@ -252,6 +252,7 @@ test('a URL from a bookmarklet needs only Enter, and the message leads to the pa
   await using opened = await openList(['SPRING26'])
   const { app, page, problems } = opened
   await page.goto(`${app.url}/app/links?url=${encodeURIComponent('https://example.com/mark')}`)
+  await page.locator('#field-url:focus').waitFor()
   await page.keyboard.press('Enter')
   const toast = page.locator('.toast')
   await toast.getByRole('heading', { name: 'and copied' }).waitFor()
