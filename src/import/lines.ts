@@ -87,11 +87,11 @@ export async function importRows(
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
   if (!dryRun) await hashPasswords(deps, account, checked)
   const found = checked.filter(isRow)
-  const send = dryRun ? planner(deps, before) : importer(deps, account)
-  const { results, stored } = await sendAll(deps, account, found.filter(isAllowed), send)
   // A row that is stored already adds nothing, so that it is not refused.
   const others = found.filter((row) => !isAllowed(row))
   const compared = await sendAll(deps, account, others, planner(deps, before))
+  const send = dryRun ? planner(deps, before) : importer(deps, account)
+  const { results, stored } = await sendAll(deps, account, found.filter(isAllowed), send)
   const resultOf = (row: CheckedRow) => {
     const result = compared.results.get(row) ?? results.get(row)
     return isAllowed(row) || result?.outcome === 'exists' ? result : row.refusal

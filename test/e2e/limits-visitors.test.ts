@@ -295,7 +295,7 @@ test('an IPv6 /45 cannot fill the limiter: under pressure new networks are count
 function countLookUps(app: TestApp): () => number {
   const service = app.administration as unknown as {
     destinations: DestinationReads
-    aliases: AliasReads
+    data: { aliases: AliasReads }
   }
   let count = 0
   const counted = <Args extends unknown[], Found>(find: (...args: Args) => Found) => {
@@ -304,7 +304,8 @@ function countLookUps(app: TestApp): () => number {
       return find(...args)
     }
   }
-  const { destinations, aliases } = service
+  const { destinations, data } = service
+  const { aliases } = data
   destinations.findByCode = counted(destinations.findByCode.bind(destinations))
   aliases.findByPath = counted(aliases.findByPath.bind(aliases))
   return () => count
