@@ -27,6 +27,8 @@ export interface Share {
 interface FairQueueOptions extends Partial<Rate> {
   /** Jobs that run at the same time; `keys`: one of each key. Default: 1. */
   atOnce?: number | 'keys'
+  /** No job begins while the running ones cost as much. Default: none. */
+  costAtOnce?: number
   /** Maximum cost of all jobs in the queue, including the running ones. Default: none. */
   jobsMax?: number
   /** Creates the error of a job for which the queue is full. */
@@ -81,6 +83,7 @@ export class FairQueue {
   /** Cost of all jobs, including the running ones. */
   #cost = 0
   #running = 0
+  #runningCost = 0
   /** Keys with a running job, if one of each may run. */
   readonly #busy = new Set<Key>()
   /** When the jobs so far would end if each took `everyMs`: the theoretical arrival time. */
@@ -109,8 +112,7 @@ export class FairQueue {
       line.jobs.push({ key, cost, admit, work, resolve, reject })
       this.#add(line, cost)
       this.#cost += cost
-      const { atOnce = 1 } = this.#options
-      if (atOnce === 'keys' || this.#running < atOnce) void this.#serve()
+      this.#serve()
     }
     return promise as Promise<Result>
   }
@@ -136,21 +138,32 @@ export class FairQueue {
     return true
   }
 
-  async #serve(): Promise<void> {
-    this.#running++
-    for (let job = this.#next(); job; job = this.#next()) {
-      try {
-        job.admit()
-        const waitMs = this.#pauseBefore(job)
-        if (waitMs > 0 && !this.#isClosed) await (this.#options.time ?? MACHINE_TIME).sleep(waitMs)
-        job.resolve(await job.work())
-      } catch (error) {
-        job.reject(error)
-      }
-      this.#busy.delete(job.key)
-      this.#cost -= job.cost
+  /** Begins the jobs that may run now. */
+  #serve(): void {
+    const { atOnce = 1, costAtOnce = Number.POSITIVE_INFINITY } = this.#options
+    const most = atOnce === 'keys' ? Number.POSITIVE_INFINITY : atOnce
+    while (this.#running < most && this.#runningCost < costAtOnce) {
+      const job = this.#next()
+      if (!job) return
+      this.#running++
+      this.#runningCost += job.cost
+      void this.#begin(job).then(() => this.#serve())
     }
+  }
+
+  async #begin(job: Job): Promise<void> {
+    try {
+      job.admit()
+      const waitMs = this.#pauseBefore(job)
+      if (waitMs > 0 && !this.#isClosed) await (this.#options.time ?? MACHINE_TIME).sleep(waitMs)
+      job.resolve(await job.work())
+    } catch (error) {
+      job.reject(error)
+    }
+    this.#busy.delete(job.key)
+    this.#cost -= job.cost
     this.#running--
+    this.#runningCost -= job.cost
   }
 
   /** Removes the job that ends first in virtual time; of several, that of the key served before. */

@@ -33,8 +33,8 @@ const PAUSE_MS = 100
 const STORED_COST = 10
 /** Cost of all drawing that waits: about four seconds. */
 const DRAWING_MAX = 8192
-/** The thread has the next drawing at hand when one ends. */
-const DRAWN_AT_ONCE = 2
+/** The thread has several small drawings at hand, or one large one. */
+const DRAWN_AT_ONCE = { atOnce: 8, costAtOnce: 16 }
 /** Accounts with files for print get half of the thread's time together, after 250 ms of it. */
 const PRINTS: Rate = { burst: 500, everyMs: 1 }
 /** Cost of the largest image of an account that is no file for print. */
@@ -70,7 +70,7 @@ interface QrImagesOptions {
 /** A signed-in account, or another client. */
 type Requester = AccountId | Client
 
-const newQueue = (jobsMax: number, more: Partial<Rate> & { atOnce?: number } = {}) =>
+const newQueue = (jobsMax: number, more: Partial<Rate> & Partial<typeof DRAWN_AT_ONCE> = {}) =>
   new FairQueue({ ...more, jobsMax, full: () => new AppError('overloaded', '', retryAfter(5)) })
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
@@ -78,7 +78,7 @@ export class QrImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
   /** All work of the QR thread but removals, by account, or by address and network. */
-  readonly #drawing = newQueue(DRAWING_MAX, { atOnce: DRAWN_AT_ONCE })
+  readonly #drawing = newQueue(DRAWING_MAX, DRAWN_AT_ONCE)
   /** Parts of sheets, images of a ZIP and large images of accounts, before `#drawing`. */
   readonly #prints = newQueue(DRAWING_MAX, PRINTS)
   /** One sheet of an account at a time, because it is in memory until it is complete. */
