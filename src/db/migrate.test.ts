@@ -102,7 +102,7 @@ test('accounts that owners of the service have created keep their rights, and no
   person.run(1, 'owner@example.com', 1)
   person.run(2, 'member@example.com', 0)
   member.run(1, 1, 'admin', 0)
-  // The owner has joined both; whoever created the third account has left.
+  // The owner has joined both; the person who created the third account has left.
   member.run(2, 2, 'admin', 0)
   member.run(2, 1, 'viewer', 1)
   member.run(3, 1, 'viewer', 1)

@@ -38,8 +38,8 @@ export const accounts = sqliteTable('accounts', {
   /** The domain of its new links; null for the primary one. */
   domainId: integer('domain_id'),
   /**
-   * 1: created by an owner of the service, whose rights its links have, whoever is a member
-   * later.
+   * 1: an owner of the service created the account, so its links have the rights of owners. Later
+   * members do not change this.
    */
   isOwner: integer('is_owner').notNull().default(0),
 })

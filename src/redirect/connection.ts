@@ -354,7 +354,8 @@ export class Connection implements LimitedConnection, Downstream {
   /** More of the request that the control thread is answering. */
   #forwardMore(bytes: Buffer): void {
     const isMore = bytes.length > (this.#forwarded?.bodyLeft ?? 0)
-    // Another request before the response: Bun decides, unless its host does.
+    // Another request arrived before the response. Bun reads it, unless domains are configured:
+    // then its host must be checked first.
     if (isMore && !this.#context.hasDomains()) this.#isTunnel = true
     const forwarded = this.#isTunnel ? undefined : this.#forwarded
     const length = Math.min(forwarded?.bodyLeft ?? bytes.length, bytes.length)

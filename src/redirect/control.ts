@@ -148,7 +148,7 @@ const FOUND = { findByCode: () => null, findAlias: () => null }
 /** A link, and the path or the part of it that names the link. */
 interface FoundPath extends FoundLink {
   path: string
-  /** Of the code, read before the database: another one means that the link has changed. */
+  /** Version of the code when the link was read: a later version means that the link changed. */
   version: number
 }
 

@@ -43,7 +43,7 @@ export class SourceLimit {
     const value = visitValue(key)
     if ((kind !== 'referrer' && kind !== 'scan') || value in NAMES[kind]) return key
     const other = visitKey(kind, OTHER)
-    // The word of a code is both.
+    // A word of `ref` is a source and a scan: it counts once.
     const hash = Bun.hash.xxHash32(`${linkId} ${value}`, this.#seed)
     if (this.#stored.has(hash)) return key
     const count = this.#counts.get(linkId) ?? 0
