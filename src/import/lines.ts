@@ -89,7 +89,9 @@ export async function importRows(
   const found = checked.filter(isRow)
   // A row that is stored already adds nothing, so that it is not refused.
   const others = found.filter((row) => !isAllowed(row))
-  const compared = await sendAll(deps, account, others, planner(deps, before))
+  const compared = await sendAll(deps, account, others, (message) =>
+    deps.data.imports.compare(message, { background: true }),
+  )
   const send = dryRun ? planner(deps, before) : importer(deps, account)
   const { results, stored } = await sendAll(deps, account, found.filter(isAllowed), send)
   const resultOf = (row: CheckedRow) => {

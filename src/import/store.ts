@@ -77,6 +77,8 @@ export const imports = subject({
   scans: {
     /** The results that `add` would have. The codes of new links are not known. */
     plan: scan((db) => planner(db)),
+    /** The result that each row would have as the only one. */
+    compare: scan((db) => comparer(db)),
   },
 
   writes: {
@@ -135,6 +137,12 @@ function planner(db: Database) {
       return { code: row.code }
     })
   }
+}
+
+function comparer(db: Database) {
+  const addresses = storedAddresses(db)
+  return (message: ImportMessage): ImportResult =>
+    decideAll(message, { addresses, before: NOTHING_STORED }, ({ code }) => ({ code }))
 }
 
 /** A link that was stored, or the code of one that would be. */

@@ -98,7 +98,8 @@ const FILES: Readonly<Record<string, (rows: readonly Row[]) => string>> = {
   hopcode: (rows) =>
     [
       { hopcode_export: 1 },
-      ...rows.map(({ path, others, url, disabled }, n) => ({
+      ...rows.map(({ path, others, url, domain, disabled }, n) => ({
+        ...(n % 7 === 6 && domain !== '' && { domain }),
         ...(n % 3 === 0 ? { code: path } : { aliases: path === undefined ? [] : [path] }),
         ...(n % 2 === 0 && { aliases_any_case: others }),
         url,
@@ -158,8 +159,10 @@ const isThere = (outcome: Outcome) => ['exists', 'kept', 'path_taken'].includes(
  */
 function expectForetold(dry: readonly ImportedRow[], real: readonly ImportedRow[]): void {
   expect(dry.map(({ line }) => line)).toEqual(real.map(({ line }) => line))
-  /** The codes of links that exist only in the dry run. */
-  const planned = new Set<string>()
+  /** The codes of links that the import creates, and of those that exist only in the dry run. */
+  const planned = new Set(
+    real.flatMap(({ outcome, code }) => (isCreated(outcome) && code ? [code] : [])),
+  )
   for (const [n, row] of dry.entries()) {
     const { outcome = 'bad_row' } = real[n] ?? {}
     if (isCreated(row.outcome) && row.code) planned.add(row.code)

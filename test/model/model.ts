@@ -170,10 +170,9 @@ export class Model {
     }
     const sent = /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
     // All hosts of the model's URLs are in their normal form, or not ASCII.
-    const location = sent.replace(
-      /["<>\\^`{|}]/g,
-      (sign) => `%${Buffer.from(sign).toString('hex').toUpperCase()}`,
-    )
+    const location = sent
+      .replace(/^[^?#]*/, (path) => path.replaceAll('\\', '/'))
+      .replace(/["<>\\^`{|}]/g, (sign) => `%${Buffer.from(sign).toString('hex').toUpperCase()}`)
     const headers = { location, 'cache-control': 'no-store', 'x-service-code': code }
     return { status: 302, body: undefined, headers }
   }
