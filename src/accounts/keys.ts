@@ -130,6 +130,8 @@ const findWithoutExpiry = (stored: readonly KeyRow[], keyId: number) =>
 
 /** API keys of accounts. `AccountReads` finds them. */
 export const keys = subject({
+  forget: ['DELETE FROM api_keys WHERE account_id = ?1'],
+
   writes: {
     create: write({
       since: 1,

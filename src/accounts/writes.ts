@@ -247,9 +247,12 @@ const stateWrites = {
 
   remove: write({
     since: 1,
-    prepare(db) {
+    prepare(db, host) {
       const { accounts } = storesOf(db)
-      return ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId)
+      return ({ accountId }: { accountId: AccountId }): void => {
+        host.forgetAccount(accountId)
+        accounts.remove(accountId)
+      }
     },
     events: (_, command) =>
       command ? [{ what: 'account_removed', accountId: command.accountId }] : [],
@@ -261,6 +264,12 @@ export const accounts = subject({
   reads: (db): AccountReads => new AccountReads(db),
   scans: { overviews: overviewScan },
   writes: { ...joinWrites, ...passwordWrites, ...stateWrites },
+  // Those who are in other accounts too have opened the deleted one last.
+  forget: [
+    `UPDATE people SET account_id = (SELECT account_id FROM memberships
+       WHERE person_id = people.id ORDER BY created_at, account_id LIMIT 1)
+     WHERE account_id = ?1 AND id IN (SELECT person_id FROM memberships)`,
+  ],
 })
 
 function setPassword(db: Database, id: PersonId, passwordHash: string, now: number): void {

@@ -22,6 +22,11 @@ export interface Subject<Reads, Scans, Writes> {
    * database and the events only.
    */
   onEvents?: ((db: Database) => EventReader) | undefined
+  /**
+   * Statements that remove the rows of a deleted account, whose id is `?1`, in the transaction that
+   * removes the account. Its links are gone.
+   */
+  forget: readonly string[]
 }
 
 /** Prepares a function on a connection, once for each. */
@@ -37,7 +42,7 @@ export interface Write<Command, Result> {
    */
   readonly since: number | undefined
   /** The result depends on the database and the arguments only: a write may run again. */
-  prepare(db: Database, host: WriterHost): (message: never) => unknown
+  prepare(db: Database, host: WriteContext): (message: never) => unknown
   /**
    * What has happened. Depends on its arguments only, because it runs on two threads: see
    * `onEvents` and `EventReader`. `message`: the command as `pack` returned it; absent after the
@@ -59,14 +64,20 @@ export interface WriterHost {
   journal?: Pick<JournalFile, 'read'>
 }
 
+/** What a write has besides its connection. */
+export interface WriteContext extends WriterHost {
+  /** Calls `forget` of all subjects. */
+  forgetAccount(id: number): void
+}
+
 interface PlainWrite<Command, Result> {
-  prepare(db: Database, host: WriterHost): (command: Command) => Result
+  prepare(db: Database, host: WriteContext): (command: Command) => Result
   events?(result: Result, command: Command | undefined): readonly Event[]
 }
 
 interface PackedWrite<Command, Result, Message, Packed> {
   pack(command: Command): Message
-  prepare(db: Database, host: WriterHost): (message: Message) => Packed
+  prepare(db: Database, host: WriteContext): (message: Message) => Packed
   unpack(packed: Packed): Result
   events?(result: Result, message: Message | undefined): readonly Event[]
 }
@@ -80,11 +91,13 @@ export const subject = <
   scans = {} as Scans,
   writes = {} as Writes,
   onEvents,
+  forget = [],
 }: Partial<Subject<Reads, Scans, Writes>>): Subject<Reads, Scans, Writes> => ({
   reads,
   scans,
   writes,
   onEvents,
+  forget,
 })
 
 /** Declares a read of many rows. */
@@ -220,10 +233,18 @@ export const scanFunctions = (subjects: Subjects, db: Database): NamedFunctions 
  * of a subject, no event is made there: batches are as fast as without events.
  */
 export function writeFunctions(subjects: Subjects, db: Database, host: WriterHost): NamedFunctions {
-  const readers = Object.values(subjects).flatMap(({ onEvents }) => onEvents?.(db) ?? [])
+  const all = Object.values(subjects)
+  const readers = all.flatMap(({ onEvents }) => onEvents?.(db) ?? [])
+  const removals = all.flatMap(({ forget }) => forget.map((sql) => db.prepare(sql)))
+  const context = {
+    ...host,
+    forgetAccount(id: number) {
+      for (const removal of removals) removal.run(id)
+    },
+  }
   return byCallName(subjects, ({ writes }) =>
     mapValues(writes, (declared) => {
-      const run = declared.prepare(db, host)
+      const run = declared.prepare(db, context)
       if (!declared.events || readers.length === 0) return run
       return (message: never) => {
         const packed = run(message)
