@@ -3,10 +3,10 @@ import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { withDetails } from '../../links/properties.ts'
 import { SEARCH_MAX } from '../../lists/schema.ts'
-import type { PageContext } from '../auth/guard.ts'
+import type { Offer } from '../auth/access.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'
 import { htmlResponse } from '../responses.ts'
-import { findDestinations } from '../ui/destinations.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
 
@@ -16,13 +16,17 @@ const PATH = '/app/go'
 const LINKS_MAX = 7
 
 export const goPages = signedInPages({
-  'GET /app/go': async (context) => {
-    const { request } = context
-    if (!wantsFragment(request)) return goPage(context)
-    const options = await optionsOf(context)
-    // The script asks for the dialog once, and htmx for the options as often as the text changes.
-    const isUpdate = request.headers.get('hx-target') === 'go-options'
-    return htmlResponse(isUpdate ? options : dialogOf(context, options))
+  'GET /app/go': {
+    role: 'viewer',
+    offers: [{ label: 'API documentation', href: '/docs', words: 'openapi swagger' }],
+    run: async (context) => {
+      const { request } = context
+      if (!wantsFragment(request)) return goPage(context)
+      const options = await optionsOf(context)
+      // The script asks for the dialog once, and htmx for the options as often as the text changes.
+      const isUpdate = request.headers.get('hx-target') === 'go-options'
+      return htmlResponse(isUpdate ? options : dialogOf(context, options))
+    },
   },
 })
 
@@ -68,7 +72,7 @@ interface Option {
 
 async function optionsOf(context: PageContext): Promise<Html> {
   const text = [...(context.query.q ?? '').trim()].slice(0, SEARCH_MAX).join('')
-  const pages = findDestinations(context.user, text).map(({ label, href }) => ({
+  const pages = findOffers(context.user, text).map(({ label, href }) => ({
     label,
     href,
     about: '',
@@ -87,6 +91,17 @@ async function optionsOf(context: PageContext): Promise<Html> {
     ? html`<div id="go-options" role="listbox" aria-label="Results" data-text="${text}">
         ${options}</div>`
     : html`<p id="go-options" role="status" data-text="${text}">Nothing found</p>`
+}
+
+/** What pages offer to the user, with each word of the text in its name or other words. */
+function findOffers({ offers }: CurrentUser, text: string) {
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = offers.filter(({ place, label, words = '' }) => {
+    const all = `${label} ${words}`.toLowerCase()
+    return place !== 'tabs' && wanted.every((word) => all.includes(word))
+  })
+  const isFirst = ({ place }: Offer) => place === 'navigation'
+  return [...found.filter(isFirst), ...found.filter((one) => !isFirst(one))]
 }
 
 async function findLinks({ deps, user, request }: PageContext, text: string): Promise<Option[]> {

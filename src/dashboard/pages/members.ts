@@ -4,11 +4,11 @@ import { hasRole, isRole, ROLES, roleName } from '../../accounts/roles.ts'
 import type { MemberRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
+import { requireRole } from '../auth/access.ts'
 import { withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
-import { requireRole } from '../auth/roles.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { refuse, refuseAt, seeOther } from '../responses.ts'
+import { admin, signedInPages, viewer } from '../page-routes.ts'
+import { refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
@@ -17,45 +17,52 @@ const PATH = '/app/account/members'
 
 /** The members of the account that the pages show. */
 export const memberPages = signedInPages({
-  'GET /app/account/members': (context) => membersPage(context),
-  'POST /app/account/members/invite': (context) =>
-    withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
-      Promise.resolve(formAction(membersPage, invite)(context)),
-    ),
-  'POST /app/account/members/withdraw': async (context) => {
+  'GET /app/account/members': viewer(membersPage, {
+    offers: [{ label: 'Members', words: 'invite people team colleagues' }],
+  }),
+  'POST /app/account/members/invite': admin(
+    (context) =>
+      withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
+        invite(context),
+      ),
+    membersPage,
+  ),
+  'POST /app/account/members/withdraw': admin(async (context) => {
     const { deps, user, form } = context
     const id = Number(form.text('invite'))
     const { oneTimeLinks } = deps.data
     const accountId = user.account.id
     const isEnded = Number.isSafeInteger(id) && (await oneTimeLinks.endInvite({ id, accountId }))
     if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
-    return seeOther(`${PATH}?done=withdrawn`)
-  },
-  'POST /app/account/members/:id/role': (context) =>
-    withPassword(context, { label: 'Change the role', fields: ['role'] }, () =>
-      Promise.resolve(formAction(membersPage, changeRole)(context)),
-    ),
-  'GET /app/account/members/:id/remove': removePage,
-  'POST /app/account/members/:id/remove': (context) =>
-    withPassword(context, { label: 'Remove' }, () =>
-      Promise.resolve(formAction(membersPage, remove)(context)),
-    ),
-})
-
-/** The choice of the account that the pages show. */
-export const accountChoicePages = signedInPages(
-  {
-    'POST /app/account/open': async ({ deps, user, form }) => {
+    return `${PATH}?done=withdrawn`
+  }),
+  'POST /app/account/members/:id/role': admin(
+    (context) =>
+      withPassword(context, { label: 'Change the role', fields: ['role'] }, () =>
+        changeRole(context),
+      ),
+    membersPage,
+  ),
+  // Everybody may leave: the form checks who removes whom.
+  'GET /app/account/members/:id/remove': viewer(removePage),
+  'POST /app/account/members/:id/remove': viewer(
+    (context) => withPassword(context, { label: 'Remove' }, () => remove(context)),
+    membersPage,
+  ),
+  // The choice of the account that the pages show.
+  'POST /app/account/open': {
+    role: 'viewer',
+    personal: true,
+    run: async ({ deps, user, form }) => {
       const accountId = Number(form.text('account'))
       const command = { id: user.session.id, personId: user.person.id, accountId }
       if (!Number.isSafeInteger(accountId) || !(await deps.data.members.open(command))) {
         throw new AppError('page_not_found')
       }
-      return seeOther('/app/links')
+      return '/app/links'
     },
   },
-  { personal: true },
-)
+})
 
 async function invite(context: PageContext): Promise<Response> {
   const { deps, user, form } = context
@@ -91,7 +98,7 @@ export const REMOVE_PROBLEMS = {
   last_owner: 'This is the only owner of the service: the person cannot be removed.',
 }
 
-async function changeRole(context: PageContext): Promise<Response> {
+async function changeRole(context: PageContext): Promise<string> {
   const { deps, user, form } = context
   const { id: personId } = memberOf(context)
   const role = chosenRole(form)
@@ -99,10 +106,10 @@ async function changeRole(context: PageContext): Promise<Response> {
   const result = await deps.data.members.setRole(command)
   if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
   logEvent(context, 'member.role_changed', { member_id: personId, role })
-  return seeOther(`${PATH}?done=role`)
+  return `${PATH}?done=role`
 }
 
-async function remove(context: PageContext): Promise<Response> {
+async function remove(context: PageContext): Promise<string> {
   const { deps, user } = context
   const member = memberOf(context)
   const isOwn = member.id === user.person.id
@@ -111,7 +118,7 @@ async function remove(context: PageContext): Promise<Response> {
   const result = await deps.data.members.remove(key)
   if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
   logEvent(context, isOwn ? 'member.left' : 'member.removed', { member_id: member.id })
-  return seeOther(isOwn ? '/app' : `${PATH}?done=removed`)
+  return isOwn ? '/app' : `${PATH}?done=removed`
 }
 
 const DONE = {

@@ -17,8 +17,8 @@ import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { refuse, refuseAt, seeOther } from '../responses.ts'
+import { owner, signedInPages } from '../page-routes.ts'
+import { refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
@@ -29,109 +29,111 @@ const PATH = '/app/service/accounts'
 const pathOf = ({ id }: Pick<AccountRow, 'id'>) => `${PATH}/${id}` as const
 
 /** The accounts of the service, their members and the pending invitations, for the owner. */
-export const serviceAccountsPages = signedInPages(
-  {
-    'GET /app/service/accounts': accountsPage,
-    'POST /app/service/accounts/invites': (context) => {
-      const plan = requirePlan(context.form)
-      return withPassword(
-        context,
-        { label: 'Create the invitation', fields: ['email', 'plan'] },
-        () => Promise.resolve(formAction(accountsPage, () => invite(context, plan))(context)),
-      )
-    },
-    'POST /app/service/accounts/invites/end': async (context) => {
-      const id = Number(context.form.text('invite'))
-      const { data } = context.deps
-      const isEnded = Number.isSafeInteger(id) && (await data.oneTimeLinks.endInvite({ id }))
-      if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
-      return seeOther(`${PATH}?done=withdrawn`)
-    },
-    'GET /app/service/accounts/:id': accountPage,
-    'GET /app/service/accounts/:id/links': linksPage,
-    'POST /app/service/accounts/:id/plan': (context) => {
-      const account = accountOf(context)
-      const plan = requirePlan(context.form)
-      return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
-        await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
-        log(context, 'account.plan_changed', account, { plan })
-        return seeOther(`${pathOf(account)}?done=plan`)
-      })
-    },
-    'GET /app/service/accounts/:id/disable': disablePage,
-    'POST /app/service/accounts/:id/disable': (context) => {
-      const { data, clock } = context.deps
-      const account = accountOf(context)
-      const links = context.form.text('links') === '1'
-      const action = { label: 'Disable the account', fields: ['links'] }
-      return withPassword(context, action, async () => {
-        const command = { accountId: account.id, links, now: clock() }
-        if (!(await data.accounts.disable(command))) return disablePage(context)
-        log(context, 'account.disabled', account)
-        return seeOther(`${pathOf(account)}?done=disabled`)
-      })
-    },
-    'POST /app/service/accounts/:id/enable': async (context) => {
-      const account = accountOf(context)
-      await context.deps.data.accounts.enable({ accountId: account.id })
-      log(context, 'account.enabled', account)
-      return seeOther(`${pathOf(account)}?done=enabled`)
-    },
-    'POST /app/service/accounts/:id/reset': (context) => {
-      const { deps } = context
-      const account = accountOf(context)
-      const { id: personId, email } = memberOf(context, account)
-      if (account.disabledAt !== null) return seeOther(pathOf(account))
-      // The link gives access to any account, also this one: a stolen cookie must not permit that.
-      const action = { label: 'Create a reset link', fields: ['person'] }
-      return withPassword(context, action, async () => {
-        const link = issueOneTimeLink(deps, { purpose: 'reset', personId }, deps.clock())
-        await deps.data.oneTimeLinks.add(link.stored)
-        return linkPage(context, account, {
-          title: 'Reset link',
-          label: 'Link that sets a new password',
-          link: deps.baseUrl + link.path,
-          about: html`Send it only to ${email}: it gives access to the person’s accounts for 24
+export const serviceAccountsPages = signedInPages({
+  'GET /app/service/accounts': owner(accountsPage, {
+    offers: [
+      { label: 'Accounts', words: 'invite people' },
+      { label: 'Accounts', place: 'tabs' },
+    ],
+  }),
+  'POST /app/service/accounts/invites': owner((context) => {
+    const plan = requirePlan(context.form)
+    return withPassword(
+      context,
+      { label: 'Create the invitation', fields: ['email', 'plan'] },
+      () => invite(context, plan),
+    )
+  }, accountsPage),
+  'POST /app/service/accounts/invites/end': owner(async (context) => {
+    const id = Number(context.form.text('invite'))
+    const { data } = context.deps
+    const isEnded = Number.isSafeInteger(id) && (await data.oneTimeLinks.endInvite({ id }))
+    if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
+    return `${PATH}?done=withdrawn`
+  }),
+  'GET /app/service/accounts/:id': owner(accountPage),
+  'GET /app/service/accounts/:id/links': owner(linksPage),
+  'POST /app/service/accounts/:id/plan': owner((context) => {
+    const account = accountOf(context)
+    const plan = requirePlan(context.form)
+    return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
+      await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
+      log(context, 'account.plan_changed', account, { plan })
+      return `${pathOf(account)}?done=plan`
+    })
+  }),
+  'GET /app/service/accounts/:id/disable': owner(disablePage),
+  'POST /app/service/accounts/:id/disable': owner((context) => {
+    const { data, clock } = context.deps
+    const account = accountOf(context)
+    const links = context.form.text('links') === '1'
+    const action = { label: 'Disable the account', fields: ['links'] }
+    return withPassword(context, action, async () => {
+      const command = { accountId: account.id, links, now: clock() }
+      if (!(await data.accounts.disable(command))) return disablePage(context)
+      log(context, 'account.disabled', account)
+      return `${pathOf(account)}?done=disabled`
+    })
+  }),
+  'POST /app/service/accounts/:id/enable': owner(async (context) => {
+    const account = accountOf(context)
+    await context.deps.data.accounts.enable({ accountId: account.id })
+    log(context, 'account.enabled', account)
+    return `${pathOf(account)}?done=enabled`
+  }),
+  'POST /app/service/accounts/:id/reset': owner((context) => {
+    const { deps } = context
+    const account = accountOf(context)
+    const { id: personId, email } = memberOf(context, account)
+    if (account.disabledAt !== null) return pathOf(account)
+    // The link gives access to any account, also this one: a stolen cookie must not permit that.
+    const action = { label: 'Create a reset link', fields: ['person'] }
+    return withPassword(context, action, async () => {
+      const link = issueOneTimeLink(deps, { purpose: 'reset', personId }, deps.clock())
+      await deps.data.oneTimeLinks.add(link.stored)
+      return linkPage(context, account, {
+        title: 'Reset link',
+        label: 'Link that sets a new password',
+        link: deps.baseUrl + link.path,
+        about: html`Send it only to ${email}: it gives access to the person’s accounts for 24
             hours. Earlier reset links no longer work.`,
-        })
       })
-    },
-    'POST /app/service/accounts/:id/remove-member': (context) => {
-      const account = accountOf(context)
-      const { id: personId } = memberOf(context, account)
-      return withPassword(context, { label: 'Remove', fields: ['person'] }, async () => {
-        const command = { accountId: account.id, personId, by: null }
-        const result = await context.deps.data.members.remove(command)
-        if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
-        log(context, 'member.removed', account, { member_id: personId })
-        return seeOther(`${pathOf(account)}?done=removed`)
+    })
+  }),
+  'POST /app/service/accounts/:id/remove-member': owner((context) => {
+    const account = accountOf(context)
+    const { id: personId } = memberOf(context, account)
+    return withPassword(context, { label: 'Remove', fields: ['person'] }, async () => {
+      const command = { accountId: account.id, personId, by: null }
+      const result = await context.deps.data.members.remove(command)
+      if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
+      log(context, 'member.removed', account, { member_id: personId })
+      return `${pathOf(account)}?done=removed`
+    })
+  }),
+  'POST /app/service/accounts/:id/invite-member': owner((context) => {
+    const { deps, user, form } = context
+    const account = accountOf(context)
+    const email = parseEmail(form.text('email'))
+    if (!email) throw refuse('Enter an address like name@example.com.')
+    const action = { label: 'Create the invitation', fields: ['email'] }
+    return withPassword(context, action, async () => {
+      const about = { purpose: 'invite', personId: user.person.id, email } as const
+      const to = { accountId: account.id, role: 'admin' } as const
+      const { path, stored } = issueOneTimeLink(deps, { ...about, ...to }, deps.clock())
+      const added = await deps.data.oneTimeLinks.add(stored)
+      if (added === 'full') throw refuse(NO_MEMBERS)
+      if (added === 'not_allowed') throw new AppError('sign_in_needed')
+      log(context, 'invite.created', account)
+      return linkPage(context, account, {
+        title: 'Invitation',
+        label: 'Link for the new member',
+        link: deps.baseUrl + path,
+        about: html`Send it only to ${email}: it works once, within 7 days.`,
       })
-    },
-    'POST /app/service/accounts/:id/invite-member': (context) => {
-      const { deps, user, form } = context
-      const account = accountOf(context)
-      const email = parseEmail(form.text('email'))
-      if (!email) throw refuse('Enter an address like name@example.com.')
-      const action = { label: 'Create the invitation', fields: ['email'] }
-      return withPassword(context, action, async () => {
-        const about = { purpose: 'invite', personId: user.person.id, email } as const
-        const to = { accountId: account.id, role: 'admin' } as const
-        const { path, stored } = issueOneTimeLink(deps, { ...about, ...to }, deps.clock())
-        const added = await deps.data.oneTimeLinks.add(stored)
-        if (added === 'full') throw refuse(NO_MEMBERS)
-        if (added === 'not_allowed') throw new AppError('sign_in_needed')
-        log(context, 'invite.created', account)
-        return linkPage(context, account, {
-          title: 'Invitation',
-          label: 'Link for the new member',
-          link: deps.baseUrl + path,
-          about: html`Send it only to ${email}: it works once, within 7 days.`,
-        })
-      })
-    },
-  },
-  { owner: true },
-)
+    })
+  }),
+})
 
 async function invite(context: PageContext, plan: Plan): Promise<Response> {
   const { deps, user, form } = context
@@ -156,7 +158,7 @@ async function invite(context: PageContext, plan: Plan): Promise<Response> {
 
 /** `link`: of the new invitation, only in the response that creates it. */
 async function accountsPage(context: PageContext, link?: string): Promise<Response> {
-  const { deps, query } = context
+  const { deps, user, query } = context
   const search = (query.search ?? '').trim().slice(0, 254)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
@@ -164,7 +166,7 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
   const pageOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
   return page(context, {
     title: 'Accounts',
-    tabs: serviceTabs('Accounts'),
+    tabs: serviceTabs(user, PATH),
     messages: DONE,
     main: html`
       ${link && invitationCard(link)}
