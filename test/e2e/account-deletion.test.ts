@@ -50,15 +50,22 @@ const tablesOf = (db: Database): string[] =>
 const columnsOf = (db: Database, table: string): Column[] =>
   db.query<Column, [string]>('SELECT * FROM pragma_table_info(?)').all(table)
 
+const OWNERS: Readonly<Record<string, (ids: Ids) => number>> = {
+  account_id: ({ account }) => account,
+  person_id: ({ person }) => person,
+  link_id: ({ link }) => link,
+}
+
 /** Which rows of a table are of the account, its person or its link. */
-function findOwned(db: Database, table: string, { account, person, link }: Ids) {
-  const has = new Set(columnsOf(db, table).map(({ name }) => name))
+function findOwned(db: Database, table: string, ids: Ids) {
+  const { account, person, link } = ids
+  const columns = columnsOf(db, table).map(({ name }) => name)
   const owned: { name: string; values: Record<string, number> }[] = []
   const add = (name: string, values: Record<string, number>) => owned.push({ name, values })
-  if (has.has('account_id')) add(table, { account_id: account })
-  if (has.has('person_id')) add(table, { person_id: person })
-  if (has.has('link_id')) add(table, { link_id: link })
-  if (has.has('scope') && !has.has('account_id')) {
+  for (const [column, idOf] of Object.entries(OWNERS)) {
+    if (columns.includes(column)) add(table, { [column]: idOf(ids) })
+  }
+  if (columns.includes('scope') && !columns.includes('account_id')) {
     add(`${table} scope 0`, { scope: 0, id: link })
     add(`${table} scope 1`, { scope: 1, id: account })
   }
@@ -75,15 +82,19 @@ const countOf = (db: Database, table: string, values: Record<string, number>): n
 }
 
 /** Adds a row to each table that has none of the account, with some value in the other columns. */
-function fill(db: Database, ids: Ids): void {
+function fill(db: Database, ids: Ids, text = MARK): void {
   for (const table of tablesOf(db)) {
     for (const { values } of findOwned(db, table, ids)) {
       if (countOf(db, table, values) > 0) continue
       const row: Record<string, number | string> = { ...values }
-      for (const { name, type, notnull, pk, dflt_value } of columnsOf(db, table)) {
+      const columns = columnsOf(db, table)
+      const hasId = columns.filter(({ pk }) => pk > 0).length === 1
+      for (const { name, type, notnull, pk, dflt_value } of columns) {
+        const isNumber = type.toLowerCase() === 'integer'
         if (name in row || notnull === 0 || dflt_value !== null) continue
-        if (pk === 1 && type.toLowerCase() === 'integer') continue
-        row[name] = type.toLowerCase() === 'integer' ? 1 : `${MARK} ${table}`
+        if (hasId && pk === 1 && isNumber) continue
+        row[name] =
+          OWNERS[name]?.(ids) ?? (isNumber ? 1 : `${text} ${table} ${Object.keys(values)}`)
       }
       const names = Object.keys(row)
       const marks = names.map(() => '?').join(', ')
@@ -148,7 +159,11 @@ async function open(app: TestApp): Promise<{ ann: Visitor; ids: Ids; image: stri
 test('nothing of a deleted account is left in any table, and no image', async () => {
   await using app = await testApp()
   const { ann, ids, image } = await open(app)
-  app.administer(({ db }) => fill(db, ids))
+  const others = { account: 1, person: 1, link: 10_000 }
+  app.administer(({ db }) => {
+    fill(db, ids)
+    fill(db, others, 'kept')
+  })
   const before = app.administer(({ db }) => findLeft(db, ids))
   for (const name of ['api_keys', 'qr_presets', 'qr_refs', 'hits', 'hits_by_day scope 1']) {
     expect(before).toContain(name)
@@ -161,6 +176,13 @@ test('nothing of a deleted account is left in any table, and no image', async ()
   expect(seen.location).toBe('/app/sign-in?done=deleted')
   await eventually('the image is gone', () => !existsSync(image))
   expect(app.administer(({ db }) => findLeft(db, ids))).toEqual([])
+  const ofOthers = app.administer(({ db }) =>
+    tablesOf(db).flatMap((table) =>
+      findOwned(db, table, others).map(({ values }) => countOf(db, table, values) > 0),
+    ),
+  )
+  expect(ofOthers.length).toBeGreaterThan(25)
+  expect(ofOthers).not.toContain(false)
 })
 
 test('a table with rows of accounts that no subject forgets is found', async () => {
