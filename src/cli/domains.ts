@@ -1,4 +1,5 @@
 import { type Command, Option } from '@commander-js/extra-typings'
+import { OPERATOR } from '../accounts/operations/actor.ts'
 import type { Domain, DomainUses } from '../addresses/domains.ts'
 import {
   addDomain as add,
@@ -90,12 +91,12 @@ interface DomainOptions {
 }
 
 async function addDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await add(deps, await inputOf(deps, options))
+  const { host } = await add(deps, OPERATOR, await inputOf(deps, options))
   return shown(deps, host, { verb: 'is added', json: options.json })
 }
 
 async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await set(deps, await inputOf(deps, options))
+  const { host } = await set(deps, OPERATOR, await inputOf(deps, options))
   return shown(deps, host, { verb: 'is changed', json: options.json })
 }
 
@@ -136,7 +137,7 @@ async function removeDomain(
   { host: text, moveLinks, json }: { host: string; moveLinks?: Flag; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const host = await remove(deps, { host: text, movesLinks: moveLinks === true })
+  const host = await remove(deps, OPERATOR, { host: text, movesLinks: moveLinks === true })
   return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.\n${REMOVED}`
 }
 

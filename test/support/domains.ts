@@ -1,3 +1,4 @@
+import { OPERATOR } from '../../src/accounts/operations/actor.ts'
 import { addDomain, type DomainInput } from '../../src/addresses/operations.ts'
 import { type Answer, type CallOptions, type TestApp, testApp } from './app.ts'
 
@@ -12,7 +13,8 @@ export const M = 'BBBBBB'
 export const L_URL = 'https://example.com/l'
 export const M_URL = 'https://example.com/m'
 
-export const add = (app: TestApp, input: DomainInput) => addDomain(app.administration, input)
+export const add = (app: TestApp, input: DomainInput) =>
+  addDomain(app.administration, OPERATOR, input)
 
 /** A service with both domains, which all accounts may use, and both links of `free`. */
 export async function appWithDomains(env: Record<string, string> = {}): Promise<TestApp> {

@@ -1,3 +1,4 @@
+import { type Actor, authorFor } from '../../accounts/operations/actor.ts'
 import type { Origin, SecurityEvent } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type {
@@ -8,6 +9,7 @@ import type {
   PersonRow,
   Role,
 } from '../../accounts/store.ts'
+import type { Author } from '../../db/author.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, LARGE_BODY_MAX, SMALL_BODY_MAX } from '../../http/body.ts'
@@ -85,7 +87,7 @@ export function currentUserOf(
   const { id, createdAt, provedAt, isLong, accountId, plan, name, timeZone } = row
   return {
     person: { id: row.personId, email: row.email, isOwner: row.isOwner === 1 },
-    account: { id: accountId, plan, name },
+    account: { id: accountId, plan, name, by: { personId: row.personId } },
     others: deps.data.accounts.listAccountsOf(row.personId).filter((one) => one.id !== accountId),
     role: row.role,
     session: { id, createdAt, provedAt, isLong: isLong === 1 },
@@ -207,6 +209,34 @@ export function requirePerson({ deps, user }: Pick<PageContext, 'deps' | 'user'>
 export const ownLink = ({ deps, user, params }: PageContext): Link =>
   requireOwnedLink(deps, user.account, params.code ?? '')
 
+type Signed = Pick<PageContext, 'deps' | 'user'>
+
+/** Goes with changes of the account that the pages show. */
+export const authorOf = (context: Signed): Author =>
+  authorFor(context.deps, actorOf(context), context.user.account.id)
+
+/** The user as a member of the account that the pages show. */
+export const actorOf = ({ deps, user }: Signed): Actor => ({
+  by: user.account.by,
+  email: user.person.email,
+  note(event, accountId, fields = {}) {
+    const own = user.account.id
+    const of = accountId || own
+    const byAccountId = of === own ? undefined : own
+    deps.security.record(event, user.origin, { accountId: of, byAccountId, fields })
+  },
+})
+
+/** The user as an owner of the service. */
+export const ownerOf = (context: Signed): Actor => ({
+  ...actorOf(context),
+  by: { ownerId: context.user.person.id },
+})
+
+/** Goes with changes by an owner of what belongs to no account. */
+export const serviceAuthorOf = (context: Signed): Author =>
+  authorFor(context.deps, ownerOf(context), 0)
+
 /** Logs what users did to their own account. */
 export const logEvent = (
   { deps, user }: PageContext,
@@ -261,7 +291,7 @@ export function spendWrite({ deps, user, isCharged }: PageContext): void {
  * Charges the account's write budget, which its API keys share. Throws `maintenance` or
  * `rate_limited`.
  */
-function chargeWrite(deps: DashboardDeps, account: Account): void {
+function chargeWrite(deps: DashboardDeps, account: Pick<Account, 'id' | 'plan'>): void {
   refuseDuringMaintenance(deps)
   const budget = deps.limiter.takeOf(account, 'write')
   if (!budget.allowed) throw rateLimited(budget)
