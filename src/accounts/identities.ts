@@ -17,7 +17,7 @@ interface NewIdentity extends IdentityKey, Pick<IdentityRow, 'email'> {
   now: number
 }
 
-interface ConnectCommand extends NewIdentity {
+export interface ConnectCommand extends NewIdentity {
   personId: PersonId
   /**
    * A session of the person, and `disconnections` when the provider named the identity, if that
@@ -33,7 +33,7 @@ const IDENTITIES_MAX = 5
  * `taken`: another person has the identity. `gone`: the person has no active account. `over`: the
  * session has ended, or the person was disconnected meanwhile. `known`: the address is not enough.
  */
-type ConnectResult = { id: number } | 'taken' | 'too_many' | 'gone' | 'over' | 'known'
+export type ConnectResult = { id: number } | 'taken' | 'too_many' | 'gone' | 'over' | 'known'
 
 const isIdentity = ({ issuer, subject }: IdentityKey) =>
   and(eq(table.issuer, issuer), eq(table.subject, subject))

@@ -49,7 +49,7 @@ export const hasNoExpiry = ({ endsAt }: Pick<KeyRow, 'endsAt'>): boolean => ends
 
 /** A new key and its stored form. The key itself is shown once and stored nowhere. */
 export function issueKey(
-  { hasher, random }: KeyDeps,
+  { hasher, random }: Pick<KeyDeps, 'hasher' | 'random'>,
   { name, scope }: KeyLabel = FIRST_KEY,
   createdBy: string | null = null,
 ): { key: string; stored: NewKey } {

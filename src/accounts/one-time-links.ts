@@ -156,13 +156,12 @@ export const oneTimeLinks = subject({
 
   writes: {
     /** A link that sets up the owner, or resets a password. `members.invite` has invitations. */
-    add: authoredWrite({
+    add: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
-      prepare(db) {
-        const links = oneTimeLinkStore(db)
-        return ({ link }: Authored & { link: NewOneTimeLink }): void => links.add(link)
-      },
+      prepare:
+        (db) =>
+        ({ link }: Authored & { link: NewOneTimeLink }): void =>
+          oneTimeLinkStore(db).add(link),
     }),
   },
 })

@@ -107,9 +107,8 @@ export const domains = subject({
   },
 
   writes: {
-    add: authoredWrite({
+    add: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
         const insert = db.prepare<null, (string | number | null)[]>(
@@ -128,9 +127,8 @@ export const domains = subject({
     }),
 
     /** False if there is no such domain. */
-    set: authoredWrite({
+    set: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const update = db.prepare<null, (string | number | null)[]>(
           `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
@@ -145,9 +143,8 @@ export const domains = subject({
     }),
 
     /** What uses the domain, if something does: then it stays. */
-    remove: authoredWrite({
+    remove: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const reads = new DomainReads(db)
         const clear = db.prepare<null, [number]>(
@@ -165,9 +162,8 @@ export const domains = subject({
     }),
 
     /** False if the account may not use the domain. */
-    setDefault: authoredWrite({
+    setDefault: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare(db) {
         const { mayUse } = domainUses(db)
         const set = db.prepare<null, [AccountId, number | null]>(

@@ -1,5 +1,5 @@
 import type { AccountId } from '../accounts/store.ts'
-import { type Author, authorOf, type By } from '../db/author.ts'
+import type { Author } from '../db/author.ts'
 import type { Authored, DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -32,18 +32,12 @@ export interface DomainInput {
   notFoundUrl?: string | null | undefined
 }
 
-/** An owner of the service, or whoever runs commands. */
-type Asking = { by: By }
-
-const ownerOf = ({ clock }: Pick<DomainDeps, 'clock'>, by: By): Author =>
-  authorOf({ id: 0, by }, clock())
-
 const refused = (text: string) => new AppError('invalid_value', text)
 
 /** Throws `invalid_value`, whose text names what is wrong. */
 export async function addDomain(
   deps: DomainDeps,
-  { by }: Asking,
+  author: Author,
   input: DomainInput,
 ): Promise<DomainFields> {
   const host = canonicalHost(input.host.trim())
@@ -51,7 +45,7 @@ export async function addDomain(
   if (host === undefined || problem) throw refused(`the domain ${problem}`)
   if (host === primaryHost(deps)) throw refused(`${host} is the host of BASE_URL`)
   const fields = fieldsOf(deps, { ...input, host }, DEFAULTS)
-  const done = await deps.data.domains.add({ ...fields, author: ownerOf(deps, by) })
+  const done = await deps.data.domains.add({ ...fields, author })
   if (done === 'exists') throw refused(`${host} is a domain already`)
   if (done === 'too_many') throw refused(`there are ${DOMAINS_MAX} domains, the maximum`)
   return fields
@@ -60,12 +54,11 @@ export async function addDomain(
 /** Throws `invalid_value`. */
 export async function setDomain(
   deps: DomainDeps,
-  { by }: Asking,
+  author: Author,
   input: DomainInput,
 ): Promise<DomainFields> {
   const before = requireDomain(deps, input.host)
   const fields = fieldsOf(deps, { ...input, host: before.host }, before)
-  const author = ownerOf(deps, by)
   if (!(await deps.data.domains.set({ ...fields, author, id: before.id }))) {
     throw unknown(before.host)
   }
@@ -82,11 +75,10 @@ const MOVED_AT_ONCE = 500
  */
 export async function removeDomain(
   { data, ...deps }: DomainDeps,
-  { by }: Asking,
+  author: Author,
   { host: text, movesLinks }: { host: string; movesLinks: boolean },
 ): Promise<string> {
   const { id, host } = requireDomain({ data, ...deps }, text)
-  const author = ownerOf(deps, by)
   if (movesLinks) {
     const conflicts = data.domains.conflictsOf(id).join(', ')
     const primary = primaryHost(deps)

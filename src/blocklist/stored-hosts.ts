@@ -53,9 +53,8 @@ export const blockedHosts = subject({
 
   writes: {
     /** Blocking a host again changes its reason. */
-    block: authoredWrite({
+    block: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const total = hostCount(db)
         const isStored = db.prepare<{ host: string }, [string]>(
@@ -78,9 +77,8 @@ export const blockedHosts = subject({
     }),
 
     /** False if the host is not blocked here. */
-    unblock: authoredWrite({
+    unblock: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const remove = db.prepare<null, [string]>('DELETE FROM blocked_hosts WHERE host = ?')
         const revise = reviser(db)

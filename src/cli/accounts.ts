@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { findKeyByName, hasNoExpiry, issueKey, keyName } from '../accounts/keys.ts'
 import * as operations from '../accounts/operations/accounts.ts'
-import { OPERATOR } from '../accounts/operations/actor.ts'
+import { operator } from '../accounts/operations/asked.ts'
 import { KEY_OVERLAP_MS, revokeKey, rotateKey } from '../accounts/operations/keys.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountReads, AccountRow, KeyRow, PersonRow } from '../accounts/store.ts'
@@ -135,7 +135,8 @@ export async function createAccount(
   { email, plan, json }: { email: string; plan: Plan; json?: Flag },
 ): Promise<string> {
   const { key, stored } = issueKey(deps)
-  const id = await operations.createAccount(deps, OPERATOR, { email, plan, key: stored })
+  const account = { email, plan, key: stored, now: deps.clock() }
+  const id = await deps.data.accounts.create(account)
   if (id === undefined) throw new AppError('email_taken', email)
   if (json) return JSON.stringify({ account_id: id, email, plan, api_key: key })
   return `Account ${email} (${plan}).\nAPI key. Copy it now: you won't see it again.\n\n  ${key}\n`
@@ -164,7 +165,7 @@ export async function setPlan(
   { email, account, plan, json }: AccountOptions & { plan: Plan },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email, account)
-  await operations.setPlan(deps, OPERATOR, { accountId, plan })
+  await operations.setPlan(operator(deps, accountId), plan)
   if (json) return JSON.stringify({ account_id: accountId, email, plan })
   return `${email} is on the ${plan} plan.`
 }
@@ -213,9 +214,9 @@ export async function setupLink(
 
 async function sendLink(
   deps: Administration,
-  about: Parameters<typeof operations.sendLink>[2],
+  about: Parameters<typeof operations.sendLink>[1],
 ): Promise<{ link: string; ends_at: string }> {
-  const { path, endsAt } = await operations.sendLink(deps, OPERATOR, about)
+  const { path, endsAt } = await operations.sendLink(operator(deps), about)
   return { link: deps.baseUrl + path, ends_at: isoTime(endsAt) }
 }
 
@@ -231,8 +232,7 @@ export async function rotate(
   }: AccountOptions & { name?: string | undefined; now?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email, named)
-  const { key, endsAt } = await rotateKey(deps, OPERATOR, {
-    accountId: account.id,
+  const { key, endsAt } = await rotateKey(operator(deps, account.id), {
     keyId: chooseKey(deps, { id: account.id, email }, name)?.id,
     overlapMs: now ? 0 : KEY_OVERLAP_MS,
   })
@@ -258,8 +258,7 @@ export async function revoke(
 ): Promise<string> {
   const account = await getAccount(deps, email, named)
   const key = chooseKey(deps, { id: account.id, email }, name)
-  const endsAt = await revokeKey(deps, OPERATOR, {
-    accountId: account.id,
+  const endsAt = await revokeKey(operator(deps, account.id), {
     keyId: key?.id,
     overlapMs: now ? 0 : KEY_OVERLAP_MS,
   })
@@ -308,7 +307,7 @@ export async function disableAccount(
   { email, account, links, json }: AccountOptions & { links?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email, account)
-  await operations.disableAccount(deps, OPERATOR, { accountId, links: links === true })
+  await operations.disableAccount(operator(deps, accountId), { links: links === true })
   if (json) {
     return JSON.stringify({ account_id: accountId, email, disabled: true, links: links === true })
   }
@@ -321,7 +320,7 @@ export async function enableAccount(
   { email, account, json }: AccountOptions,
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email, account)
-  await operations.enableAccount(deps, OPERATOR, accountId)
+  await operations.enableAccount(operator(deps, accountId))
   if (json) return JSON.stringify({ account_id: accountId, email, disabled: false })
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }

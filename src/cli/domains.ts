@@ -1,5 +1,4 @@
 import { type Command, Option } from '@commander-js/extra-typings'
-import { OPERATOR } from '../accounts/operations/actor.ts'
 import type { Domain, DomainUses } from '../addresses/domains.ts'
 import {
   addDomain as add,
@@ -8,7 +7,7 @@ import {
   setDomain as set,
 } from '../addresses/operations.ts'
 import { findAccount } from './accounts.ts'
-import { type Administration, printing } from './administration.ts'
+import { type Administration, operatorOf, printing } from './administration.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 
 const HOST = ['<HOST>', 'its name, such as go.example', parseText] as const
@@ -91,12 +90,12 @@ interface DomainOptions {
 }
 
 async function addDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await add(deps, OPERATOR, await inputOf(deps, options))
+  const { host } = await add(deps, operatorOf(deps), await inputOf(deps, options))
   return shown(deps, host, { verb: 'is added', json: options.json })
 }
 
 async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await set(deps, OPERATOR, await inputOf(deps, options))
+  const { host } = await set(deps, operatorOf(deps), await inputOf(deps, options))
   return shown(deps, host, { verb: 'is changed', json: options.json })
 }
 
@@ -137,7 +136,7 @@ async function removeDomain(
   { host: text, moveLinks, json }: { host: string; moveLinks?: Flag; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const host = await remove(deps, OPERATOR, { host: text, movesLinks: moveLinks === true })
+  const host = await remove(deps, operatorOf(deps), { host: text, movesLinks: moveLinks === true })
   return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.\n${REMOVED}`
 }
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from '@commander-js/extra-typings'
 import * as accounts from '../accounts/operations/accounts.ts'
-import { OPERATOR } from '../accounts/operations/actor.ts'
+import { operator } from '../accounts/operations/asked.ts'
 import * as operations from '../accounts/operations/members.ts'
 import { ROLES } from '../accounts/roles.ts'
 import type { Role } from '../accounts/store.ts'
@@ -107,7 +107,7 @@ async function renameAccount(
 ): Promise<string> {
   await deps.writer.catchUp()
   const { id: accountId, name: before } = findAccount(deps.data.accounts, named)
-  const name = await accounts.renameAccount(deps, OPERATOR, { accountId, name: text })
+  const name = await accounts.renameAccount(operator(deps, accountId), text)
   if (json) return JSON.stringify({ account_id: accountId, name })
   return `${before} has the name ${name} now.`
 }
@@ -118,8 +118,7 @@ async function addMember(
 ): Promise<string> {
   await deps.writer.catchUp()
   const account = findAccount(deps.data.accounts, name)
-  const about = { accountId: account.id, role, email }
-  const { path, endsAt } = await operations.invite(deps, OPERATOR, about)
+  const { path, endsAt } = await operations.invite(operator(deps, account.id), { role, email })
   const link = deps.baseUrl + path
   const ends_at = isoTime(endsAt)
   if (json) return JSON.stringify({ account_id: account.id, email, role, link, ends_at })
@@ -161,7 +160,7 @@ async function setMemberRole(
   await deps.writer.catchUp()
   const account = findAccount(deps.data.accounts, name)
   const { id: personId } = requirePerson(deps.data.accounts, email)
-  await operations.changeRole(deps, OPERATOR, { accountId: account.id, personId, role })
+  await operations.changeRole(operator(deps, account.id), { personId, role })
   if (json) return JSON.stringify({ account_id: account.id, email, role })
   return `${email} has the role ${role} in ${account.name}.`
 }
@@ -173,7 +172,7 @@ async function removeMember(
   await deps.writer.catchUp()
   const account = findAccount(deps.data.accounts, name)
   const { id: personId } = requirePerson(deps.data.accounts, email)
-  await operations.removeMember(deps, OPERATOR, { accountId: account.id, personId })
+  await operations.removeMember(operator(deps, account.id), personId)
   if (json) return JSON.stringify({ account_id: account.id, email, removed: true })
   return `${email} is removed from ${account.name}. The sessions there have ended.`
 }

@@ -49,9 +49,8 @@ export const settings = subject({
   },
 
   writes: {
-    save: authoredWrite({
+    save: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const stored = new SettingStore(db)
         return ({ name, value }: Authored & Setting): void => stored.set(name, value)

@@ -108,8 +108,9 @@ export interface Authored {
 
 /** Declares a write that somebody asks for, with what they need at least. */
 export const authoredWrite = <Command extends Authored, Result>(
-  declared: PlainWrite<Command, Result> & { since: number; least: Least },
-): Write<Command, Result> => declared
+  least: Least,
+  declared: PlainWrite<Command, Result> & { since: number },
+): Write<Command, Result> => ({ ...declared, least })
 
 /** Declares a write of this host only, which stays out of the log of a cluster. */
 export const localWrite = <Command, Result>(

@@ -81,9 +81,8 @@ export const imports = subject({
      * Creates the links of the rows that are new. Of what exists, only a scheduled deletion is
      * canceled, so that the same call again changes nothing.
      */
-    add: authoredWrite({
+    add: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: importer,
       events(result, message) {
         const { accountId, restored } = result

@@ -34,9 +34,8 @@ export const links = subject({
     }),
 
     /** A link with its properties and aliases. */
-    createOne: authoredWrite({
+    createOne: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: (db) => linkWrites(db).createLink,
       events(created, command) {
         if (typeof created === 'string' || 'taken' in created) return []
@@ -45,9 +44,8 @@ export const links = subject({
       },
     }),
 
-    changeUrl: authoredWrite({
+    changeUrl: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: (db) => linkWrites(db).changeUrl,
       events(result, command) {
         if (typeof result !== 'object') return []
@@ -58,9 +56,8 @@ export const links = subject({
       },
     }),
 
-    patch: authoredWrite({
+    patch: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: (db) => linkWrites(db).patchLinks,
       events(patched, command) {
         if (typeof patched === 'string' || 'taken' in patched) return []
@@ -89,9 +86,8 @@ export const links = subject({
     }),
 
     /** Gives links and aliases of a domain to the primary one. */
-    leaveDomain: authoredWrite({
+    leaveDomain: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare: (db) => linkWrites(db).leaveDomain,
       events: ({ links, aliases }) => [
         ...links.map((link) => linkEvent('changed', link, { changed: ['domain'] })),
@@ -107,9 +103,8 @@ export const links = subject({
     }),
 
     /** The links that were moved. */
-    handOver: authoredWrite({
+    handOver: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare: (db) => linkWrites(db).handOver,
       events(result, command) {
         if (typeof result === 'string') return []
@@ -121,9 +116,8 @@ export const links = subject({
       },
     }),
 
-    delete: authoredWrite({
+    delete: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: (db) => linkWrites(db).deleteLink,
       events(link, command) {
         if (!link) return []
@@ -138,16 +132,14 @@ export const links = subject({
       events: (links) => links.map((link) => linkEvent('deleted', link, {})),
     }),
 
-    scheduleDeletion: authoredWrite({
+    scheduleDeletion: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: (db) => linkWrites(db).scheduleDeletion,
       events: (links, command) => deletionTimeEvents('changed', links, command),
     }),
 
-    undoDeletion: authoredWrite({
+    undoDeletion: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare: (db) => linkWrites(db).undoDeletion,
       events: (links, command) => deletionTimeEvents('restored', links, command),
     }),

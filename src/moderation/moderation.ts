@@ -94,9 +94,8 @@ export const moderation = subject({
      * A second call changes the reason. Undefined if no link has the code, which is not disabled
      * either: it may be mistyped.
      */
-    disable: authoredWrite({
+    disable: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
@@ -115,9 +114,8 @@ export const moderation = subject({
     }),
 
     /** Undefined if the code is not disabled. */
-    enable: authoredWrite({
+    enable: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const remove = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)

@@ -57,9 +57,8 @@ export const qrSettings = subject({
 
   writes: {
     /** Replaces an earlier logo. */
-    saveLogo: authoredWrite({
+    saveLogo: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare(db) {
         const save = db.prepare<never, [AccountId, Uint8Array, number]>(
           `INSERT INTO qr_logos (account_id, type, content, created_at)
@@ -72,9 +71,8 @@ export const qrSettings = subject({
       },
     }),
 
-    removeLogo: authoredWrite({
+    removeLogo: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare(db) {
         const remove = db.prepare<never, [AccountId]>('DELETE FROM qr_logos WHERE account_id = ?')
         return ({ author }: Authored): void => void remove.run(author.accountId)
@@ -82,9 +80,8 @@ export const qrSettings = subject({
     }),
 
     /** Replaces a preset of the same name. False if the account has `PRESETS_MAX` others. */
-    savePreset: authoredWrite({
+    savePreset: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare(db) {
         const countOthers = db.prepare<{ n: number }, [AccountId, string]>(
           'SELECT count(*) AS n FROM qr_presets WHERE account_id = ? AND name <> ?',
@@ -103,9 +100,8 @@ export const qrSettings = subject({
     }),
 
     /** Keeps the newest `REFS_MAX` sources of the account. */
-    addRef: authoredWrite({
+    addRef: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare(db) {
         const add = db.prepare<never, [AccountId, string, number]>(
           `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
@@ -124,9 +120,8 @@ export const qrSettings = subject({
       },
     }),
 
-    deletePreset: authoredWrite({
+    deletePreset: authoredWrite('editor', {
       since: 1,
-      least: 'editor',
       prepare(db) {
         const remove = db.prepare<never, [number, AccountId]>(
           'DELETE FROM qr_presets WHERE id = ? AND account_id = ?',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { OPERATOR } from '../../src/accounts/operations/actor.ts'
 import { addDomain, removeDomain, setDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
 import { decodeQr } from '../support/decode-qr.ts'
@@ -131,8 +131,14 @@ describe.each(['1', '2'])('a target with a host, with REDIRECT_THREADS=%s', (thr
 
 test('without domains, any Host and any target is answered as before', async () => {
   await using app = await appWithDomains()
-  await removeDomain(app.administration, OPERATOR, { host: GO, movesLinks: true })
-  await removeDomain(app.administration, OPERATOR, { host: OLD, movesLinks: true })
+  await removeDomain(app.administration, operatorOf(app.administration), {
+    host: GO,
+    movesLinks: true,
+  })
+  await removeDomain(app.administration, operatorOf(app.administration), {
+    host: OLD,
+    movesLinks: true,
+  })
   for (const head of [
     `GET /${M} HTTP/1.1\r\nHost: ${PRIMARY}\r\nHost: ${GO}`,
     `GET http://${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`,
@@ -197,7 +203,9 @@ test('the pages of a domain, and destinations of links, are not on a domain of t
   ]) {
     for (const page of [{ rootUrl: url }, { notFoundUrl: url }]) {
       expect(
-        await refusalOf(setDomain(app.administration, OPERATOR, { host: OLD, ...page })),
+        await refusalOf(
+          setDomain(app.administration, operatorOf(app.administration), { host: OLD, ...page }),
+        ),
       ).toContain('itself')
     }
     const json = { url }
@@ -207,11 +215,13 @@ test('the pages of a domain, and destinations of links, are not on a domain of t
   }
   for (const url of ['javascript:alert(1)', 'x', `https://example.com/${'x'.repeat(2048)}`]) {
     expect(
-      await refusalOf(setDomain(app.administration, OPERATOR, { host: GO, rootUrl: url })),
+      await refusalOf(
+        setDomain(app.administration, operatorOf(app.administration), { host: GO, rootUrl: url }),
+      ),
     ).toContain('root_url')
   }
   // A page may become one of the service by a later domain.
-  await setDomain(app.administration, OPERATOR, {
+  await setDomain(app.administration, operatorOf(app.administration), {
     host: GO,
     rootUrl: 'https://late.example/',
     notFoundUrl: 'https://late.example/',
@@ -358,7 +368,9 @@ test('short URLs of a domain have the port of BASE_URL', async () => {
   await using app = await testApp({ env })
   // Its own port is no part of a domain.
   const deps = { ...app.administration, baseUrl: env.BASE_URL }
-  expect((await addDomain(deps, OPERATOR, { host: `${GO}:8443`, for: 'all' })).host).toBe(GO)
+  expect((await addDomain(deps, operatorOf(deps), { host: `${GO}:8443`, for: 'all' })).host).toBe(
+    GO,
+  )
   await app.claim(L, L_URL)
   const short = `http://${GO}:3000/${L}`
   const { body } = await patch(app, L, { domain: GO })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { OPERATOR } from '../../src/accounts/operations/actor.ts'
 import { addDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { testApp } from '../support/app.ts'
 import {
   codesOf,
@@ -24,7 +24,7 @@ const RIGHTS = [
 test.each(RIGHTS)('links with %s of an owner’s account go to no other account', async (_, json) => {
   await using app = await testApp({ env: { DESTINATION_RULES: 'owners' } })
   const { pro, enterprise, from, to } = await proAndEnterprise(app)
-  await addDomain(app.administration, OPERATOR, { host: 'go.example' })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'go.example' })
   const { code } = await app.shorten('https://example.com/menu', 'pro')
   const plain = await app.shorten('https://example.com/plain', 'pro')
   const setOwner = (table: string, id: number, isOwner: number) =>
@@ -68,8 +68,14 @@ test.each(RIGHTS)('links with %s of an owner’s account go to no other account'
 test('a link keeps a domain that its new account may use', async () => {
   await using app = await testApp()
   const { pro, to } = await proAndEnterprise(app)
-  await addDomain(app.administration, OPERATOR, { host: 'all.example', for: 'all' })
-  await addDomain(app.administration, OPERATOR, { host: 'theirs.example', for: to })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'all.example',
+    for: 'all',
+  })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'theirs.example',
+    for: to,
+  })
   const { code } = await app.shorten('https://example.com/menu', 'pro')
   expect((await patch(app, code, { domain: 'all.example' })).status).toBe(200)
   expect((await moveCodes(pro, [code], to)).status).toBe(303)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { OPERATOR } from '../../src/accounts/operations/actor.ts'
+import { operator } from '../../src/accounts/operations/asked.ts'
 import { invite } from '../../src/accounts/operations/members.ts'
 import { memberCommands } from '../../src/cli/members.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -43,14 +43,11 @@ test('of 130 invitations at once, an account gets as many as it can have members
   const ann = await makeMember(app, ANN)
   const accountId = idOf(app, ANN)
   const { administration } = app
-  const by = { personId: accountId }
+  const common = operator(administration, accountId)
+  const asked = { ...common, author: { ...common.author, by: { personId: accountId } } }
   const results = await Promise.allSettled(
     Array.from({ length: 130 }, (_, n) =>
-      invite(
-        administration,
-        { ...OPERATOR, by },
-        { accountId, email: `${n}@x.org`, role: 'viewer' },
-      ),
+      invite(asked, { email: `${n}@example.com`, role: 'viewer' }),
     ),
   )
   expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(31)

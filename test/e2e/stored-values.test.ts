@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { OPERATOR } from '../../src/accounts/operations/actor.ts'
 import { addDomain, setDomain } from '../../src/addresses/operations.ts'
 import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -31,7 +30,8 @@ const LATER = [
   ],
   [
     'becomes a domain of the service',
-    (app: TestApp) => addDomain(app.administration, OPERATOR, { host: 'shop.example' }),
+    (app: TestApp) =>
+      addDomain(app.administration, operatorOf(app.administration), { host: 'shop.example' }),
   ],
 ] as const
 
@@ -100,18 +100,20 @@ test('the form of a domain keeps a page that has become one of the service', asy
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
   const rootUrl = 'https://www.example/'
-  await addDomain(app.administration, OPERATOR, {
+  await addDomain(app.administration, operatorOf(app.administration), {
     host: 'go.example',
     rootUrl,
     notFoundUrl: rootUrl,
   })
-  await addDomain(app.administration, OPERATOR, { host: 'www.example' })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'www.example' })
   const all = { host: 'go.example', rootUrl, notFoundUrl: rootUrl, codes: 'all' } as const
-  expect(await setDomain(app.administration, OPERATOR, all)).toMatchObject({
+  expect(await setDomain(app.administration, operatorOf(app.administration), all)).toMatchObject({
     codes: 'all',
     rootUrl,
   })
   const other = { host: 'go.example', rootUrl: `${rootUrl}other` }
-  await expect(setDomain(app.administration, OPERATOR, other)).rejects.toThrow('root_url')
+  await expect(
+    setDomain(app.administration, operatorOf(app.administration), other),
+  ).rejects.toThrow('root_url')
   expect((await owner.get('/app/service/domains')).status).toBe(200)
 })

@@ -26,7 +26,7 @@ import {
   type NewAccount,
   type PersonId,
 } from '../store.ts'
-import { type Actor, authorFor, type Kit } from './actor.ts'
+import type { Asked } from './asked.ts'
 
 /** What the writes change, on one connection. */
 const storesOf = perConnection((db) => ({
@@ -43,10 +43,10 @@ export const accounts = subject({
     /** The id of the person and of the account. Undefined if the e-mail address is in use. */
     create: write({
       since: 1,
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return (account: NewAccount): AccountId | undefined => accounts.create(account)
-      },
+      prepare:
+        (db) =>
+        (account: NewAccount): AccountId | undefined =>
+          accountStore(db).create(account),
     }),
 
     /**
@@ -74,23 +74,20 @@ export const accounts = subject({
       },
     }),
 
-    setPlan: authoredWrite({
+    setPlan: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return ({ author, plan }: Authored & { plan: Plan }): void =>
-          accounts.change(author.accountId, { plan })
-      },
+      prepare:
+        (db) =>
+        ({ author, plan }: Authored & { plan: Plan }): void =>
+          accountStore(db).change(author.accountId, { plan }),
     }),
 
     /**
      * Disables the account's keys and ends its sessions. `links`: its links answer 410 until the
      * account is enabled. False for the last owner.
      */
-    disable: authoredWrite({
+    disable: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
         const { accounts } = storesOf(db)
         return ({ author, links = false }: Authored & { links?: boolean }): boolean => {
@@ -107,11 +104,10 @@ export const accounts = subject({
       events: () => RULES_CHANGED,
     }),
 
-    enable: authoredWrite({
+    enable: authoredWrite('owner', {
       since: 1,
-      least: 'owner',
       prepare(db) {
-        const { accounts } = storesOf(db)
+        const accounts = accountStore(db)
         return ({ author: { accountId } }: Authored): void => {
           if (accounts.findById(accountId)?.deletedAt !== null) return
           accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
@@ -124,9 +120,8 @@ export const accounts = subject({
      * Disables the account for good, and removes its members who are in no other account. False for
      * the last owner. Its links are deleted in batches afterwards, and `remove` comes last.
      */
-    beginDeletion: authoredWrite({
+    beginDeletion: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare(db) {
         const { accounts } = storesOf(db)
         return ({ author: { accountId, now } }: Authored): boolean => {
@@ -142,9 +137,8 @@ export const accounts = subject({
     }),
 
     /** `name`: see `parseAccountName`. */
-    rename: authoredWrite({
+    rename: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare(db) {
         const { accounts } = storesOf(db)
         return ({ author: { accountId }, name }: Authored & { name: string }): void => {
@@ -153,22 +147,20 @@ export const accounts = subject({
       },
     }),
 
-    setTimeZone: authoredWrite({
+    setTimeZone: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return ({ author, timeZone }: Authored & { timeZone: string }): void =>
-          accounts.change(author.accountId, { timeZone })
-      },
+      prepare:
+        (db) =>
+        ({ author, timeZone }: Authored & { timeZone: string }): void =>
+          accountStore(db).change(author.accountId, { timeZone }),
     }),
 
     remove: write({
       since: 1,
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId)
-      },
+      prepare:
+        (db) =>
+        ({ accountId }: { accountId: AccountId }): void =>
+          accountStore(db).remove(accountId),
       events: (_, command) =>
         command ? [{ what: 'account_removed', accountId: command.accountId }] : [],
     }),
@@ -197,75 +189,49 @@ function endAccess(db: Database, accountId: AccountId): void {
   }
 }
 
-type AccountKit = Kit & {
-  data: DataOf<{ accounts: typeof accounts; oneTimeLinks: typeof oneTimeLinks }>
-}
+type Asking = Asked<DataOf<{ accounts: typeof accounts; oneTimeLinks: typeof oneTimeLinks }>>
 
-/** Creates an account. Undefined, and nothing is created, if the e-mail address is in use. */
-export async function createAccount(
-  kit: AccountKit,
-  actor: Actor,
-  account: Omit<NewAccount, 'now'>,
-): Promise<AccountId | undefined> {
-  const id = await kit.data.accounts.create({ ...account, now: kit.clock() })
-  if (id !== undefined) actor.note('account.created', id, { plan: account.plan })
-  return id
-}
-
-export async function setPlan(
-  kit: AccountKit,
-  actor: Actor,
-  { accountId, plan }: { accountId: AccountId; plan: Plan },
-): Promise<void> {
-  await kit.data.accounts.setPlan({ author: authorFor(kit, actor, accountId), plan })
-  actor.note('account.plan_changed', accountId, { plan })
+export async function setPlan({ data, author, note }: Asking, plan: Plan): Promise<void> {
+  await data.accounts.setPlan({ author, plan })
+  note('account.plan_changed', { plan })
 }
 
 /** Throws `last_owner`. */
 export async function disableAccount(
-  kit: AccountKit,
-  actor: Actor,
-  { accountId, links }: { accountId: AccountId; links: boolean },
+  { data, author, note }: Asking,
+  { links }: { links: boolean },
 ): Promise<void> {
-  const author = authorFor(kit, actor, accountId)
-  if (!(await kit.data.accounts.disable({ author, links }))) throw new AppError('last_owner')
-  actor.note('account.disabled', accountId)
+  if (!(await data.accounts.disable({ author, links }))) throw new AppError('last_owner')
+  note('account.disabled')
 }
 
-export async function enableAccount(kit: AccountKit, actor: Actor, id: AccountId): Promise<void> {
-  await kit.data.accounts.enable({ author: authorFor(kit, actor, id) })
-  actor.note('account.enabled', id)
+export async function enableAccount({ data, author, note }: Asking): Promise<void> {
+  await data.accounts.enable({ author })
+  note('account.enabled')
 }
 
 /** Its links are still to be deleted. Throws `last_owner`. */
-export async function closeAccount(kit: AccountKit, actor: Actor, id: AccountId): Promise<void> {
-  const author = authorFor(kit, actor, id)
-  if (!(await kit.data.accounts.beginDeletion({ author }))) throw new AppError('last_owner')
-  actor.note('account.deletion_started', id)
+export async function closeAccount({ data, author, note }: Asking): Promise<void> {
+  if (!(await data.accounts.beginDeletion({ author }))) throw new AppError('last_owner')
+  note('account.deletion_started')
 }
 
 /** Returns the name as it is stored. Throws `invalid_value`. */
-export async function renameAccount(
-  kit: AccountKit,
-  actor: Actor,
-  { accountId, name: text }: { accountId: AccountId; name: string },
-): Promise<string> {
-  const before = kit.data.accounts.findById(accountId)?.name ?? ''
-  const name = parseAccountName(text, before)
+export async function renameAccount({ data, author, note }: Asking, text: string): Promise<string> {
+  const name = parseAccountName(text, data.accounts.findById(author.accountId)?.name ?? '')
   if (name === undefined) throw new AppError('invalid_value', `The name ${BAD_NAME}.`)
-  await kit.data.accounts.rename({ author: authorFor(kit, actor, accountId), name })
-  actor.note('account.renamed', accountId)
+  await data.accounts.rename({ author, name })
+  note('account.renamed')
   return name
 }
 
 /** A link that sets a person's password, or the owner up. Earlier ones stop working. */
 export async function sendLink(
-  kit: AccountKit,
-  actor: Actor,
+  asked: Asking,
   about: { purpose: 'setup' } | { purpose: 'reset'; personId: PersonId },
 ): Promise<SentLink> {
-  const author = authorFor(kit, actor, 0)
-  const { stored: link, ...sent } = issueOneTimeLink(kit, about, author.now)
-  await kit.data.oneTimeLinks.add({ author, link })
+  const { data, author } = asked
+  const { stored: link, ...sent } = issueOneTimeLink(asked, about, author.now)
+  await data.oneTimeLinks.add({ author, link })
   return sent
 }

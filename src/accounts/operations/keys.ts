@@ -2,8 +2,8 @@ import { type Authored, authoredWrite, type DataOf, subject, write } from '../..
 import { AppError } from '../../errors.ts'
 import { DAY } from '../../lib/clock.ts'
 import { findKeyByName, hasNoExpiry, issueKey, type KeyLabel, keyName } from '../keys.ts'
-import { type AccountId, accountStore, type KeyRow, type NewKey } from '../store.ts'
-import { type Actor, authorFor, type Kit } from './actor.ts'
+import { accountStore, type KeyRow, type NewKey } from '../store.ts'
+import type { Asked } from './asked.ts'
 
 /** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = DAY
@@ -32,9 +32,8 @@ function findLabel(stored: readonly KeyRow[], keyId: number | undefined) {
 /** API keys of accounts. `AccountReads` finds them. */
 export const keys = subject({
   writes: {
-    create: authoredWrite({
+    create: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author, key }: Authored & { key: NewKey }): KeyResult => {
@@ -50,9 +49,8 @@ export const keys = subject({
     }),
 
     /** Replaces a key by a new one with its name and scope. */
-    rotate: authoredWrite({
+    rotate: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author, keyId, next, endsAt }: KeyChange & { next: NewKey }): KeyResult => {
@@ -69,9 +67,8 @@ export const keys = subject({
     }),
 
     /** False if the key expires already, or does not exist. */
-    revoke: authoredWrite({
+    revoke: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author, keyId, endsAt }: KeyChange): boolean => {
@@ -83,14 +80,12 @@ export const keys = subject({
       },
     }),
 
-    expire: authoredWrite({
+    expire: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ author, keyId }: Authored & { keyId: number }): boolean =>
-          accounts.expireKey(author.accountId, keyId, author.now)
-      },
+      prepare:
+        (db) =>
+        ({ author, keyId }: Authored & { keyId: number }): boolean =>
+          accountStore(db).expireKey(author.accountId, keyId, author.now),
     }),
 
     noteUses: write({
@@ -105,15 +100,10 @@ export const keys = subject({
   },
 })
 
-type KeyKit = Kit & { data: DataOf<{ keys: typeof keys }> }
+type Asking = Asked<DataOf<{ keys: typeof keys }>>
 
-interface KeyOf {
-  accountId: AccountId
-  /** Absent: all keys of the account, which expire already. */
-  keyId?: number | undefined
-  /** How long the old key still works. */
-  overlapMs?: number
-}
+/** `keyId`: absent for all keys of the account, if every one expires already. */
+type KeyOf = { keyId?: number | undefined; overlapMs?: number }
 
 function requireStored(result: KeyResult): number {
   if ('refused' in result) throw new AppError(result.refused, String(KEYS_MAX))
@@ -121,51 +111,39 @@ function requireStored(result: KeyResult): number {
 }
 
 /** Returns the key, which is shown once. Throws `key_name_taken`, `too_many_keys`. */
-export async function createKey(
-  kit: KeyKit,
-  actor: Actor,
-  { accountId, ...label }: KeyLabel & { accountId: AccountId },
-): Promise<string> {
-  const { key, stored } = issueKey(kit, label, actor.email)
-  const command = { author: authorFor(kit, actor, accountId), key: stored }
-  const keyId = requireStored(await kit.data.keys.create(command))
-  actor.note('key.created', accountId, { key_id: keyId })
+export async function createKey(asked: Asking, label: KeyLabel): Promise<string> {
+  const { data, author, email, note } = asked
+  const { key, stored } = issueKey(asked, label, email)
+  const keyId = requireStored(await data.keys.create({ author, key: stored }))
+  note('key.created', { key_id: keyId })
   return key
 }
 
-/** Returns a key that replaces another one. Throws `key_gone`, `too_many_keys`. */
+/** A key that replaces another one. Throws `key_gone`, `too_many_keys`. */
 export async function rotateKey(
-  kit: KeyKit,
-  actor: Actor,
-  { accountId, keyId, overlapMs = KEY_OVERLAP_MS }: KeyOf,
+  asked: Asking,
+  { keyId, overlapMs = KEY_OVERLAP_MS }: KeyOf,
 ): Promise<{ key: string; endsAt: number }> {
-  const { key, stored: next } = issueKey(kit, undefined, actor.email)
-  const author = authorFor(kit, actor, accountId)
+  const { data, author, email, note } = asked
+  const { key, stored: next } = issueKey(asked, undefined, email)
   const endsAt = author.now + overlapMs
-  const id = requireStored(await kit.data.keys.rotate({ author, keyId, next, endsAt }))
-  actor.note('key.rotated', accountId, { key_id: id })
+  const id = requireStored(await data.keys.rotate({ author, keyId, next, endsAt }))
+  note('key.rotated', { key_id: id })
   return { key, endsAt }
 }
 
 /** Returns when the key expires; undefined if it expires already. */
 export async function revokeKey(
-  kit: KeyKit,
-  actor: Actor,
-  { accountId, keyId, overlapMs = KEY_OVERLAP_MS }: KeyOf,
+  { data, author, note }: Asking,
+  { keyId, overlapMs = KEY_OVERLAP_MS }: KeyOf,
 ): Promise<number | undefined> {
-  const author = authorFor(kit, actor, accountId)
   const endsAt = author.now + overlapMs
-  const isRevoked = await kit.data.keys.revoke({ author, keyId, endsAt })
-  if (isRevoked && keyId !== undefined) actor.note('key.revoked', accountId, { key_id: keyId })
-  return isRevoked ? endsAt : undefined
+  if (!(await data.keys.revoke({ author, keyId, endsAt }))) return undefined
+  if (keyId !== undefined) note('key.revoked', { key_id: keyId })
+  return endsAt
 }
 
 /** The key works no longer, also one that expires soon. */
-export async function endKey(
-  kit: KeyKit,
-  actor: Actor,
-  { accountId, keyId }: { accountId: AccountId; keyId: number },
-): Promise<void> {
-  const command = { author: authorFor(kit, actor, accountId), keyId }
-  if (await kit.data.keys.expire(command)) actor.note('key.ended', accountId, { key_id: keyId })
+export async function endKey({ data, author, note }: Asking, keyId: number): Promise<void> {
+  if (await data.keys.expire({ author, keyId })) note('key.ended', { key_id: keyId })
 }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { memberOf } from '../../db/author.ts'
+import { type Author, memberOf } from '../../db/author.ts'
 import { memberships, oneTimeLinks, people, sessions } from '../../db/schema.ts'
 import {
   type Authored,
@@ -21,7 +21,7 @@ import {
   type PersonId,
   type Role,
 } from '../store.ts'
-import { type Actor, authorFor, type Kit, personOf } from './actor.ts'
+import type { Asked } from './asked.ts'
 
 /** Pending invitations that create an account, of the whole service. */
 const INVITES_MAX = 100
@@ -33,9 +33,10 @@ interface MemberKey {
 
 type Refusal = 'not_a_member' | 'last_admin' | 'last_owner'
 
-type InviteRefusal =
-  | { refused: 'email_taken' | 'member_exists'; detail: string }
-  | { refused: 'too_many_members' | 'too_many_invitations'; detail: number }
+type InviteRefusal = [
+  'email_taken' | 'member_exists' | 'too_many_members' | 'too_many_invitations',
+  detail: string | number,
+]
 
 type Invitation = Parameters<ReturnType<typeof oneTimeLinkStore>['add']>[0]
 
@@ -61,55 +62,19 @@ const memberRemover = perConnection((db) => {
   }
 })
 
-/** Why an invitation exceeds a limit, or is for somebody who needs none. */
-const inviteRefusals = perConnection((db) => {
-  const accounts = accountStore(db)
-  const links = oneTimeLinkStore(db)
-  return ({
-    author,
-    link: { email },
-  }: Authored & { link: Invitation }): InviteRefusal | undefined => {
-    const { accountId, now } = author
-    const isSame = (one: { email: string }) => email && isFor(email, one.email)
-    if (accountId === 0) {
-      if (email && accounts.findByEmail(email)) return { refused: 'email_taken', detail: email }
-      const isFull = links.listInvites(now).length >= INVITES_MAX
-      return isFull ? { refused: 'too_many_invitations', detail: INVITES_MAX } : undefined
-    }
-    const members = accounts.listMembers(accountId)
-    if (email && members.some(isSame)) return { refused: 'member_exists', detail: email }
-    const isFull = members.length + links.listInvites(now, accountId).length >= MEMBERS_MAX
-    return isFull ? { refused: 'too_many_members', detail: MEMBERS_MAX } : undefined
-  }
-})
-
 /** Who may open which account, and who is invited. */
 export const members = subject({
   writes: {
-    /** Undefined if it was stored. The account 0: it creates an account. */
-    invite: authoredWrite({
-      since: 1,
-      least: 'admin',
-      prepare(db) {
-        const refusalOf = inviteRefusals(db)
-        const links = oneTimeLinkStore(db)
-        return (command: Authored & { link: Invitation }): InviteRefusal | undefined => {
-          const refusal = refusalOf(command)
-          if (!refusal) links.add(command.link)
-          return refusal
-        }
-      },
-    }),
+    /** Why the invitation is refused; undefined: it was stored. Account 0: it creates one. */
+    invite: authoredWrite('admin', { since: 1, prepare: inviter }),
 
     /** False if there is no such invitation to the account. */
-    withdraw: authoredWrite({
+    withdraw: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
-      prepare(db) {
-        const links = oneTimeLinkStore(db)
-        return ({ author, id }: Authored & { id: number }): boolean =>
-          links.endInvite(id, author.accountId || null)
-      },
+      prepare:
+        (db) =>
+        ({ author, id }: Authored & { id: number }): boolean =>
+          oneTimeLinkStore(db).endInvite(id, author.accountId || null),
     }),
 
     /**
@@ -145,36 +110,28 @@ export const members = subject({
     }),
 
     /** A person who is in no other account is removed. The last admin of an account stays. */
-    remove: authoredWrite({
+    remove: authoredWrite('admin', {
       since: 1,
-      least: 'admin',
-      prepare(db) {
-        const remove = memberRemover(db)
-        return ({ author, personId }: Authored & { personId: PersonId }): Refusal | 'done' =>
-          remove({ accountId: author.accountId, personId })
-      },
+      prepare:
+        (db) =>
+        ({ author, personId }: Authored & { personId: PersonId }) =>
+          memberRemover(db)({ accountId: author.accountId, personId }),
     }),
 
     /** The author removes themselves. */
-    leave: authoredWrite({
+    leave: authoredWrite('viewer', {
       since: 1,
-      least: 'viewer',
-      prepare(db) {
-        const remove = memberRemover(db)
-        return ({ author: { accountId, by } }: Authored): Refusal | 'done' =>
-          remove({ accountId, personId: memberOf(by) })
-      },
+      prepare:
+        (db) =>
+        ({ author: { accountId, by } }: Authored) =>
+          memberRemover(db)({ accountId, personId: memberOf(by) }),
     }),
 
     /**
      * Changes what a member may do; it applies to their next request. The invitations that a former
      * admin has sent end. The last admin of an account stays one.
      */
-    setRole: authoredWrite({
-      since: 1,
-      least: 'admin',
-      prepare: roleSetter,
-    }),
+    setRole: authoredWrite('admin', { since: 1, prepare: roleSetter }),
 
     /** The pages of a session show another account of its person. False if they are no member. */
     open: write({
@@ -194,6 +151,29 @@ export const members = subject({
     }),
   },
 })
+
+function inviter(db: Database) {
+  const accounts = accountStore(db)
+  const links = oneTimeLinkStore(db)
+  const refusalOf = (
+    { accountId, now }: Author,
+    email: string | null | undefined,
+  ): InviteRefusal | undefined => {
+    const pending = links.listInvites(now, accountId || null).length
+    if (accountId === 0) {
+      if (email && accounts.findByEmail(email)) return ['email_taken', email]
+      return pending >= INVITES_MAX ? ['too_many_invitations', INVITES_MAX] : undefined
+    }
+    const members = accounts.listMembers(accountId)
+    if (email && members.some((one) => isFor(email, one.email))) return ['member_exists', email]
+    return members.length + pending >= MEMBERS_MAX ? ['too_many_members', MEMBERS_MAX] : undefined
+  }
+  return ({ author, link }: Authored & { link: Invitation }): InviteRefusal | undefined => {
+    const refusal = refusalOf(author, link.email)
+    if (!refusal) links.add(link)
+    return refusal
+  }
+}
 
 function roleSetter(db: Database) {
   const orm = drizzle({ client: db })
@@ -220,76 +200,55 @@ function roleSetter(db: Database) {
 const isMember = (accounts: AccountStore, { accountId, personId }: MemberKey): boolean =>
   accounts.listAccountsOf(personId).some(({ id }) => id === accountId)
 
-type MemberKit = Kit & { data: DataOf<{ members: typeof members }> }
+type Asking = Asked<DataOf<{ members: typeof members }>>
 
-async function sendInvite(
-  kit: MemberKit,
-  actor: Actor,
-  accountId: AccountId,
+/**
+ * Invites somebody to the account; of the account 0: a guest, who creates one. Throws
+ * `member_exists`, `too_many_members`, `email_taken`, `too_many_invitations`.
+ */
+export async function invite(
+  asked: Asking,
   about: Pick<Invitation, 'email' | 'role' | 'plan'>,
 ): Promise<SentLink> {
-  const author = authorFor(kit, actor, accountId)
-  const sender = { personId: personOf(actor.by), accountId: accountId || null }
-  const invitation = { purpose: 'invite', ...sender, ...about } as const
-  const { stored: link, ...sent } = issueOneTimeLink(kit, invitation, author.now)
-  const refusal = await kit.data.members.invite({ author, link })
-  if (refusal) throw new AppError(refusal.refused, String(refusal.detail))
-  const { plan } = about
-  actor.note('invite.created', accountId, plan ? { plan } : {})
+  const { data, author, note } = asked
+  const { by, accountId, now } = author
+  const personId = typeof by === 'object' && 'ownerId' in by ? by.ownerId : memberOf(by) || null
+  const invitation = {
+    purpose: 'invite',
+    personId,
+    accountId: accountId || null,
+    ...about,
+  } as const
+  const { stored: link, ...sent } = issueOneTimeLink(asked, invitation, now)
+  const [refusal, detail] = (await data.members.invite({ author, link })) ?? []
+  if (refusal) throw new AppError(refusal, String(detail))
+  note('invite.created', about.plan ? { plan: about.plan } : {})
   return sent
 }
 
-/** Invites somebody to an account. Throws `member_exists`, `too_many_members`. */
-export const invite = (
-  kit: MemberKit,
-  actor: Actor,
-  { accountId, ...about }: { accountId: AccountId; email: string; role: Role },
-): Promise<SentLink> => sendInvite(kit, actor, accountId, about)
-
-/** Invites a guest, who creates an account. Throws `email_taken`, `too_many_invitations`. */
-export const inviteGuest = (
-  kit: MemberKit,
-  actor: Actor,
-  about: Pick<Invitation, 'email' | 'plan'>,
-): Promise<SentLink> => sendInvite(kit, actor, 0, about)
-
-/** Of the account, or of those that create one: 0. */
-export async function withdrawInvite(
-  kit: MemberKit,
-  actor: Actor,
-  { accountId, id }: { accountId: AccountId; id: number },
-): Promise<void> {
-  const command = { author: authorFor(kit, actor, accountId), id }
-  if (!Number.isSafeInteger(id) || !(await kit.data.members.withdraw(command))) return
-  actor.note('invite.withdrawn', accountId, { invite_id: id })
+export async function withdrawInvite({ data, author, note }: Asking, id: number): Promise<void> {
+  const isEnded = Number.isSafeInteger(id) && (await data.members.withdraw({ author, id }))
+  if (isEnded) note('invite.withdrawn', { invite_id: id })
 }
 
 /** Throws `not_a_member`, `last_admin`. */
 export async function changeRole(
-  kit: MemberKit,
-  actor: Actor,
-  { accountId, personId, role }: MemberKey & { role: Role },
+  { data, author, note }: Asking,
+  { personId, role }: { personId: PersonId; role: Role },
 ): Promise<void> {
-  const author = authorFor(kit, actor, accountId)
-  requireDone(await kit.data.members.setRole({ author, personId, role }))
-  actor.note('member.role_changed', accountId, { member_id: personId, role })
+  requireDone(await data.members.setRole({ author, personId, role }))
+  note('member.role_changed', { member_id: personId, role })
 }
 
-/** Throws `not_a_member`, `last_admin`, `last_owner`. */
+/** Also of whoever asks. Throws `not_a_member`, `last_admin`, `last_owner`. */
 export async function removeMember(
-  kit: MemberKit,
-  actor: Actor,
-  { accountId, personId }: MemberKey,
+  { data, author, note }: Asking,
+  personId: PersonId,
 ): Promise<void> {
-  const author = authorFor(kit, actor, accountId)
-  requireDone(await kit.data.members.remove({ author, personId }))
-  actor.note('member.removed', accountId, { member_id: personId })
-}
-
-/** The actor leaves an account. Throws `not_a_member`, `last_admin`, `last_owner`. */
-export async function leave(kit: MemberKit, actor: Actor, accountId: AccountId): Promise<void> {
-  requireDone(await kit.data.members.leave({ author: authorFor(kit, actor, accountId) }))
-  actor.note('member.left', accountId, { member_id: memberOf(actor.by) })
+  const isOwn = memberOf(author.by) === personId
+  const { leave, remove } = data.members
+  requireDone(await (isOwn ? leave({ author }) : remove({ author, personId })))
+  note(isOwn ? 'member.left' : 'member.removed', { member_id: personId })
 }
 
 function requireDone(result: Refusal | 'done'): void {

@@ -2,7 +2,7 @@ import { RULES_CHANGED } from '../../db/events.ts'
 import { type DataOf, perConnection, subject, write } from '../../db/subject.ts'
 import { AppError } from '../../errors.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { IdentityKey, identities } from '../identities.ts'
+import type { ConnectCommand, ConnectResult, IdentityKey, identities } from '../identities.ts'
 import { type NotCreated, personCreator } from '../new-person.ts'
 import { type OneTimeLinkRow, oneTimeLinkStore } from '../one-time-links.ts'
 import type { Origin, SecurityLog } from '../security-log.ts'
@@ -217,15 +217,9 @@ export async function signUpWithProvider(
 
 /** Connects a user of the provider with a person, and notes it. */
 export async function connectIdentity(
-  {
-    data,
-    security,
-    origin,
-  }: Omit<Registration, 'data'> & {
-    data: DataOf<{ accounts: typeof accounts; identities: typeof identities }>
-  },
-  command: Parameters<Registration['data']['identities']['connect']>[0],
-): Promise<Awaited<ReturnType<Registration['data']['identities']['connect']>>> {
+  { data, security, origin }: Registration,
+  command: ConnectCommand,
+): Promise<ConnectResult> {
   const connected = await data.identities.connect(command)
   const accountId = data.accounts.findPerson(command.personId)?.accountId
   if (typeof connected === 'object') security.record('identity.connected', origin, { accountId })

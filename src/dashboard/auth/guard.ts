@@ -1,4 +1,4 @@
-import { type Actor, authorFor } from '../../accounts/operations/actor.ts'
+import type { Asked } from '../../accounts/operations/asked.ts'
 import type { Origin, SecurityEvent } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type {
@@ -212,30 +212,36 @@ export const ownLink = ({ deps, user, params }: PageContext): Link =>
 type Signed = Pick<PageContext, 'deps' | 'user'>
 
 /** Goes with changes of the account that the pages show. */
-export const authorOf = (context: Signed): Author =>
-  authorFor(context.deps, actorOf(context), context.user.account.id)
-
-/** The user as a member of the account that the pages show. */
-export const actorOf = ({ deps, user }: Signed): Actor => ({
+export const authorOf = ({ deps, user }: Signed): Author => ({
+  accountId: user.account.id,
   by: user.account.by,
-  email: user.person.email,
-  note(event, accountId, fields = {}) {
-    const own = user.account.id
-    const of = accountId || own
-    const byAccountId = of === own ? undefined : own
-    deps.security.record(event, user.origin, { accountId: of, byAccountId, fields })
-  },
+  now: deps.clock(),
 })
 
-/** The user as an owner of the service. */
-export const ownerOf = (context: Signed): Actor => ({
-  ...actorOf(context),
-  by: { ownerId: context.user.person.id },
+/** Goes with changes by an owner of the service; 0: of what belongs to no account. */
+export const ownerOf = ({ deps, user }: Signed, accountId: AccountId = 0): Author => ({
+  accountId,
+  by: { ownerId: user.person.id },
+  now: deps.clock(),
 })
 
-/** Goes with changes by an owner of what belongs to no account. */
-export const serviceAuthorOf = (context: Signed): Author =>
-  authorFor(context.deps, ownerOf(context), 0)
+/** What an operation of accounts takes. `author`: see `ownerOf`. */
+export function asked(context: Signed, author = authorOf(context)): Asked<DashboardDeps['data']> {
+  const { deps, user } = context
+  const { data, hasher, random } = deps
+  const own = user.account.id
+  const accountId = author.accountId || own
+  const byAccountId = accountId === own ? undefined : own
+  return {
+    data,
+    hasher,
+    random,
+    author,
+    email: user.person.email,
+    note: (event, fields = {}) =>
+      deps.security.record(event, user.origin, { accountId, byAccountId, fields }),
+  }
+}
 
 /** Logs what users did to their own account. */
 export const logEvent = (

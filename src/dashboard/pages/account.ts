@@ -16,7 +16,7 @@ import {
 } from '../auth/confirm-password.ts'
 import { isTheme } from '../auth/cookies.ts'
 import {
-  actorOf,
+  asked,
   authorOf,
   type CurrentUser,
   logEvent,
@@ -121,9 +121,7 @@ async function changePassword(context: PageContext): Promise<Response> {
 }
 
 async function rename(context: PageContext): Promise<string> {
-  const { deps, user, form } = context
-  const about = { accountId: user.account.id, name: form.text('name') }
-  await atField('name', () => renameAccount(deps, actorOf(context), about))
+  await atField('name', () => renameAccount(asked(context), context.form.text('name')))
   return `${PATH}?done=name`
 }
 
@@ -131,7 +129,7 @@ async function deleteAccount(context: PageContext): Promise<Response> {
   const { deps, user } = context
   await requireOwnPassword(context)
   const { linkCount } = requireAccount(context)
-  await closeAccount(deps, actorOf(context), user.account.id)
+  await closeAccount(asked(context))
   const finished = deps.deletion.finish(user.account.id)
   if (linkCount <= LINKS_AWAITED_MAX) await finished
   return seeOther('/app/sign-in?done=deleted', [deps.cookies.end('session')])

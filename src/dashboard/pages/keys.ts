@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
 import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
-import { actorOf, type CurrentUser, type PageContext } from '../auth/guard.ts'
+import { asked, type CurrentUser, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { failAt, htmlResponse, refuseAt, seeOther } from '../responses.ts'
@@ -32,7 +32,7 @@ export const keyPages = signedInPages({
     const key = requireKey(context)
     return withPassword(context, REVOKE, async () => {
       // A key that was replaced since the page was shown expires already.
-      const endsAt = await operations.revokeKey(...askedOn(context, key))
+      const endsAt = await operations.revokeKey(asked(context), { keyId: key.id })
       return seeOther(`${PATH}?done=${endsAt === undefined ? 'ending' : 'revoked'}`)
     })
   },
@@ -43,7 +43,7 @@ export const keyPages = signedInPages({
   'POST /app/keys/end': (context) => {
     const key = requireKey(context)
     return withPassword(context, END, async () => {
-      await operations.endKey(...askedOn(context, key))
+      await operations.endKey(asked(context), key.id)
       return seeOther(`${PATH}?done=ended`)
     })
   },
@@ -52,10 +52,6 @@ export const keyPages = signedInPages({
 const ROTATE = { label: 'Rotate the key', fields: ['key'] }
 const REVOKE = { label: 'Revoke it in 24 hours', fields: ['key'] }
 const END = { label: 'Revoke the key now', fields: ['key'] }
-
-/** What an operation on a key takes. */
-const askedOn = (context: PageContext, { id: keyId }: KeyRow) =>
-  [context.deps, actorOf(context), { accountId: context.user.account.id, keyId }] as const
 
 const listKeys = ({ deps, user }: PageContext): KeyRow[] =>
   deps.data.accounts.listKeys(user.account.id, deps.clock())
@@ -72,15 +68,14 @@ function requireKey(context: PageContext): KeyRow {
 
 /** The form sent twice creates one key, because the name is then taken. */
 async function createKey(context: PageContext): Promise<Response> {
-  const { deps, user, form } = context
+  const { form } = context
   const name = parseKeyName(form.text('name'))
   if (name === undefined) throw refuseAt('name', 'Enter a name of 1 to 60 characters.')
   // A form that was tampered with creates a key that can do less, not more.
   const scope = form.text('scope') === 'write' ? 'write' : 'read'
   const label: KeyLabel = { name, scope }
   return withPassword(context, { label: 'Create the key', fields: ['name', 'scope'] }, async () => {
-    const about = { accountId: user.account.id, ...label }
-    const created = operations.createKey(deps, actorOf(context), about)
+    const created = operations.createKey(asked(context), label)
     const secret = await created.catch(failAt({ key_name_taken: 'name' }))
     return keysPage(context, { secret, ...label })
   })
@@ -90,7 +85,7 @@ async function createKey(context: PageContext): Promise<Response> {
 function rotateKey(context: PageContext): Promise<Response> {
   const old = requireKey(context)
   return withPassword(context, ROTATE, async () => {
-    const { key: secret } = await operations.rotateKey(...askedOn(context, old))
+    const { key: secret } = await operations.rotateKey(asked(context), { keyId: old.id })
     const { name, scope } = old
     return keysPage(context, { secret, name, scope, isReplacement: true })
   })

@@ -2,7 +2,6 @@ import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import {
   changeRole,
   invite,
-  leave,
   removeMember,
   withdrawInvite,
 } from '../../accounts/operations/members.ts'
@@ -11,7 +10,7 @@ import type { MemberRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
-import { actorOf, type CurrentUser, type PageContext, requireAccount } from '../auth/guard.ts'
+import { asked, type CurrentUser, type PageContext, requireAccount } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { atField, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -28,8 +27,7 @@ export const memberPages = signedInPages({
       Promise.resolve(formAction(membersPage, sendInvite)(context)),
     ),
   'POST /app/account/members/withdraw': async (context) => {
-    const of = { accountId: context.user.account.id, id: Number(context.form.text('invite')) }
-    await withdrawInvite(context.deps, actorOf(context), of)
+    await withdrawInvite(asked(context), Number(context.form.text('invite')))
     return seeOther(`${PATH}?done=withdrawn`)
   },
   'POST /app/account/members/:id/role': (context) =>
@@ -59,10 +57,9 @@ export const accountChoicePages = signedInPages(
 )
 
 async function sendInvite(context: PageContext): Promise<Response> {
-  const { deps, user, form } = context
-  const email = requireEmail(form)
-  const about = { accountId: user.account.id, email, role: chosenRole(form) }
-  const { path } = await atField('email', () => invite(deps, actorOf(context), about))
+  const { deps, form } = context
+  const about = { email: requireEmail(form), role: chosenRole(form) }
+  const { path } = await atField('email', () => invite(asked(context), about))
   return membersPage(context, deps.baseUrl + path)
 }
 
@@ -75,21 +72,14 @@ function chosenRole(form: Form): Role {
 
 async function setRole(context: PageContext): Promise<string> {
   const { id: personId } = memberOf(context)
-  const about = { accountId: context.user.account.id, personId, role: chosenRole(context.form) }
-  await changeRole(context.deps, actorOf(context), about)
+  await changeRole(asked(context), { personId, role: chosenRole(context.form) })
   return `${PATH}?done=role`
 }
 
 async function remove(context: PageContext): Promise<string> {
-  const { deps, user } = context
-  const { id: personId } = memberOf(context)
-  const accountId = user.account.id
-  if (personId === user.person.id) {
-    await leave(deps, actorOf(context), accountId)
-    return '/app'
-  }
-  await removeMember(deps, actorOf(context), { accountId, personId })
-  return `${PATH}?done=removed`
+  const { id } = memberOf(context)
+  await removeMember(asked(context), id)
+  return id === context.user.person.id ? '/app' : `${PATH}?done=removed`
 }
 
 const DONE = {

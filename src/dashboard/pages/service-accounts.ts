@@ -6,22 +6,17 @@ import {
   sendLink,
   setPlan,
 } from '../../accounts/operations/accounts.ts'
-import {
-  invite,
-  inviteGuest,
-  removeMember,
-  withdrawInvite,
-} from '../../accounts/operations/members.ts'
+import { invite, removeMember, withdrawInvite } from '../../accounts/operations/members.ts'
 import type { AccountOverview } from '../../accounts/overviews.ts'
 import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
 import { roleName } from '../../accounts/roles.ts'
-import type { AccountRow, MemberRow } from '../../accounts/store.ts'
+import type { AccountId, AccountRow, MemberRow } from '../../accounts/store.ts'
 import { pastedSearch } from '../../addresses/resolve.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
+import { asked, type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { atField, refuse, refuseAt, seeOther } from '../responses.ts'
@@ -46,8 +41,7 @@ export const serviceAccountsPages = signedInPages(
       )
     },
     'POST /app/service/accounts/invites/end': async (context) => {
-      const of = { accountId: 0, id: Number(context.form.text('invite')) }
-      await withdrawInvite(context.deps, ownerOf(context), of)
+      await withdrawInvite(asOwner(context), Number(context.form.text('invite')))
       return seeOther(`${PATH}?done=withdrawn`)
     },
     'GET /app/service/accounts/:id': accountPage,
@@ -56,7 +50,7 @@ export const serviceAccountsPages = signedInPages(
       const account = accountOf(context)
       const plan = requirePlan(context.form)
       return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
-        await setPlan(context.deps, ownerOf(context), { accountId: account.id, plan })
+        await setPlan(asOwner(context, account.id), plan)
         return seeOther(`${pathOf(account)}?done=plan`)
       })
     },
@@ -66,14 +60,14 @@ export const serviceAccountsPages = signedInPages(
       const links = context.form.text('links') === '1'
       const action = { label: 'Disable the account', fields: ['links'] }
       const disable = formAction(disablePage, async () => {
-        await disableAccount(context.deps, ownerOf(context), { accountId: account.id, links })
+        await disableAccount(asOwner(context, account.id), { links })
         return `${pathOf(account)}?done=disabled`
       })
       return withPassword(context, action, async () => disable(context))
     },
     'POST /app/service/accounts/:id/enable': async (context) => {
       const account = accountOf(context)
-      await enableAccount(context.deps, ownerOf(context), account.id)
+      await enableAccount(asOwner(context, account.id))
       return seeOther(`${pathOf(account)}?done=enabled`)
     },
     'POST /app/service/accounts/:id/reset': (context) => {
@@ -84,8 +78,7 @@ export const serviceAccountsPages = signedInPages(
       // The link gives access to any account, also this one: a stolen cookie must not permit that.
       const action = { label: 'Create a reset link', fields: ['person'] }
       return withPassword(context, action, async () => {
-        const about = { purpose: 'reset', personId } as const
-        const { path } = await sendLink(deps, ownerOf(context), about)
+        const { path } = await sendLink(asOwner(context), { purpose: 'reset', personId })
         return linkPage(context, account, {
           title: 'Reset link',
           label: 'Link that sets a new password',
@@ -99,7 +92,7 @@ export const serviceAccountsPages = signedInPages(
       const account = accountOf(context)
       const { id: personId } = memberOf(context, account)
       return withPassword(context, { label: 'Remove', fields: ['person'] }, async () => {
-        await removeMember(context.deps, ownerOf(context), { accountId: account.id, personId })
+        await removeMember(asOwner(context, account.id), personId)
         return seeOther(`${pathOf(account)}?done=removed`)
       })
     },
@@ -110,8 +103,7 @@ export const serviceAccountsPages = signedInPages(
       if (!email) throw refuse('Enter an address like name@example.com.')
       const action = { label: 'Create the invitation', fields: ['email'] }
       return withPassword(context, action, async () => {
-        const about = { accountId: account.id, email, role: 'admin' } as const
-        const { path } = await invite(deps, ownerOf(context), about)
+        const { path } = await invite(asOwner(context, account.id), { email, role: 'admin' })
         return linkPage(context, account, {
           title: 'Invitation',
           label: 'Link for the new member',
@@ -124,6 +116,9 @@ export const serviceAccountsPages = signedInPages(
   { owner: true },
 )
 
+/** Without an account: about none. */
+const asOwner = (context: PageContext, id?: AccountId) => asked(context, ownerOf(context, id))
+
 async function sendInvite(context: PageContext, plan: Plan): Promise<Response> {
   const { deps, form } = context
   const text = form.text('email')
@@ -131,7 +126,7 @@ async function sendInvite(context: PageContext, plan: Plan): Promise<Response> {
   if (text !== '' && !email)
     throw refuseAt('email', 'Enter an address like name@example.com, or leave it empty.')
   const about = { plan, ...(email && { email }) }
-  const { path } = await atField('email', () => inviteGuest(deps, ownerOf(context), about))
+  const { path } = await atField('email', () => invite(asOwner(context), about))
   return accountsPage(context, deps.baseUrl + path)
 }
 

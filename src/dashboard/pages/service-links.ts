@@ -7,7 +7,7 @@ import type { Link } from '../../links/link.ts'
 import { type FoundLinks, findInAll, isSearchableInAll } from '../../lists/search-all.ts'
 import type { DisabledCode } from '../../moderation/moderation.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
-import { type CurrentUser, type PageContext, serviceAuthorOf } from '../auth/guard.ts'
+import { type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
@@ -34,7 +34,7 @@ export const serviceLinksPages = signedInPages(
       if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
       // Undefined if the link was deleted meanwhile: it has no page any more.
       const isDisabled = await data.moderation.disable({
-        author: serviceAuthorOf(context),
+        author: ownerOf(context),
         code,
         reason,
       })
@@ -43,7 +43,7 @@ export const serviceLinksPages = signedInPages(
     'POST /app/service/links/:code/enable': async (context) => {
       const { code, link } = requireLink(context)
       await context.deps.data.moderation.enable({
-        author: serviceAuthorOf(context),
+        author: ownerOf(context),
         code,
       })
       return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)

@@ -4,7 +4,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
-import { type PageContext, serviceAuthorOf } from '../auth/guard.ts'
+import { ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { htmlResponse, refuseAt, seeOther } from '../responses.ts'
@@ -27,7 +27,7 @@ export const servicePages = signedInPages(
       const { deps, user, form } = context
       const until = parseUntil(form, deps.clock())
       await deps.data.settings.save({
-        author: serviceAuthorOf(context),
+        author: ownerOf(context),
         ...maintenanceSetting(until),
       })
       deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
@@ -36,7 +36,7 @@ export const servicePages = signedInPages(
     'POST /app/service/maintenance/end': async (context) => {
       const { deps, user } = context
       await deps.data.settings.save({
-        author: serviceAuthorOf(context),
+        author: ownerOf(context),
         ...maintenanceSetting(undefined),
       })
       deps.log.info('maintenance.off', { account_id: user.account.id })
