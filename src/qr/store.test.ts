@@ -18,7 +18,8 @@ function openStore() {
   return { db, stored: operationsOn(db, qrSettings), [Symbol.dispose]: close }
 }
 
-const preset = (name: string, accountId = 1) => ({ accountId, name, options: 'margin=2', now: 5 })
+const by = (accountId: number) => ({ author: { accountId, by: 'operator', now: 5 } as const })
+const preset = (name: string, accountId = 1) => ({ ...by(accountId), name, options: 'margin=2' })
 
 test('an account keeps 20 presets, and one of the same name is replaced', () => {
   using it = openStore()
@@ -35,8 +36,8 @@ test('an account keeps 20 presets, and one of the same name is replaced', () => 
 
 test('another logo has another key, so no thread draws the old one', () => {
   using it = openStore()
-  it.stored.saveLogo({ accountId: 1, png: Uint8Array.of(1), now: 5 })
+  it.stored.saveLogo({ ...by(1), png: Uint8Array.of(1) })
   const first = it.stored.findLogo(1)?.key
-  it.stored.saveLogo({ accountId: 1, png: Uint8Array.of(2), now: 5 })
+  it.stored.saveLogo({ ...by(1), png: Uint8Array.of(2) })
   expect(it.stored.findLogo(1)?.key).not.toBe(first)
 })

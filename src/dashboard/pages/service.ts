@@ -4,7 +4,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
-import type { PageContext } from '../auth/guard.ts'
+import { ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { owner, signedInPages } from '../page-routes.ts'
 import { htmlResponse, refuseAt } from '../responses.ts'
@@ -29,14 +29,16 @@ export const servicePages = signedInPages({
     run: (context) =>
       wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
   },
-  'POST /app/service/maintenance': owner(async ({ deps, user, form }) => {
+  'POST /app/service/maintenance': owner(async (context) => {
+    const { deps, user, form } = context
     const until = parseUntil(form, deps.clock())
-    await deps.data.settings.save(maintenanceSetting(until))
+    await deps.data.settings.save({ author: ownerOf(context), ...maintenanceSetting(until) })
     deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
     return `${PATH}?done=on`
   }, servicePage),
-  'POST /app/service/maintenance/end': owner(async ({ deps, user }) => {
-    await deps.data.settings.save(maintenanceSetting(undefined))
+  'POST /app/service/maintenance/end': owner(async (context) => {
+    const { deps, user } = context
+    await deps.data.settings.save({ author: ownerOf(context), ...maintenanceSetting(undefined) })
     deps.log.info('maintenance.off', { account_id: user.account.id })
     return `${PATH}?done=off`
   }),
