@@ -76,3 +76,32 @@ test('whoever comes after the hundredth member does not join, with or without a 
   const members = app.administer(({ accounts }) => accounts.listMembers(idOf(app, ANN)))
   expect([members.length, idOf(app, 'eve@example.com')]).toEqual([100, 0])
 })
+
+test('of three who join at once, each by another way, one gets the last place', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, ANN)
+  const bob = await makeMember(app, BOB)
+  const emails = [BOB, 'eve@example.com', 'dan@example.com']
+  const paths: string[] = []
+  for (const email of emails) paths.push(await inviteTo(ann, email))
+  const [ofBob = '', ofEve = '', ofDan = ''] = paths
+  app.administer(({ accounts }) => {
+    const to = { accountId: idOf(app, ANN), role: 'admin', passwordHash: null } as const
+    for (let n = 0; n < 98; n++) {
+      accounts.createMember({ ...to, email: `${n}@example.com`, createdAt: app.now() })
+    }
+  })
+  const { hasher, data } = app.administration
+  const inviteHash = hasher.hash('one-time-link', ofDan.slice('/app/join/'.length))
+  const dan = { issuer: 'x', subject: 'x', email: 'dan@example.com', inviteHash, now: app.now() }
+  const eve = new Visitor(app, { from: '192.0.2.60' })
+  const [one, other, third] = await Promise.all([
+    bob.post(ofBob, {}),
+    eve.post(ofEve, { password: PASSWORD }),
+    data.identities.signUp(dan),
+  ])
+  const joined = [one.status === 303, other.status === 303, typeof third === 'object']
+  expect(joined.filter(Boolean)).toHaveLength(1)
+  const members = app.administer(({ accounts }) => accounts.listMembers(idOf(app, ANN)))
+  expect(members).toHaveLength(100)
+})

@@ -170,7 +170,7 @@ function inviter(db: Database) {
   }
   return ({ author, link }: Authored & { link: Invitation }): InviteRefusal | undefined => {
     const refusal = refusalOf(author, link.email)
-    if (!refusal) links.add(link)
+    if (!refusal) links.add({ ...link, accountId: author.accountId || null })
     return refusal
   }
 }
@@ -211,14 +211,9 @@ export async function invite(
   about: Pick<Invitation, 'email' | 'role' | 'plan'>,
 ): Promise<SentLink> {
   const { data, author, note } = asked
-  const { by, accountId, now } = author
+  const { by, now } = author
   const personId = typeof by === 'object' && 'ownerId' in by ? by.ownerId : memberOf(by) || null
-  const invitation = {
-    purpose: 'invite',
-    personId,
-    accountId: accountId || null,
-    ...about,
-  } as const
+  const invitation = { purpose: 'invite', personId, ...about } as const
   const { stored: link, ...sent } = issueOneTimeLink(asked, invitation, now)
   const [refusal, detail] = (await data.members.invite({ author, link })) ?? []
   if (refusal) throw new AppError(refusal, String(detail))
