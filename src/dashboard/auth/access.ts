@@ -7,7 +7,7 @@ import { assert } from '../../lib/assert.ts'
 /** The least that a route needs: a role in the account, or to be an owner of the service. */
 type LeastRole = Role | 'owner'
 
-/** A name under which pages offer a route, or what it is for. */
+/** A name under which pages offer a route, or something that it makes possible. */
 export interface Offer {
   label: string
   /** If it is not the path of the route. */
@@ -46,12 +46,16 @@ interface Listed {
 
 /** All routes, for the parts of pages that offer them. */
 export class AccessTable {
-  readonly #routes: readonly Listed[]
+  readonly #offers: readonly (Offer & { href: string; least: LeastRole })[]
   readonly #exact: ReadonlyMap<string, Listed>
   readonly #patterns: readonly (Listed & { segments: readonly string[] })[]
 
   constructor(routes: readonly Listed[]) {
-    this.#routes = routes
+    this.#offers = routes.flatMap(({ path, access }) =>
+      access?.offers
+        ? access.offers.map((one) => ({ href: path, least: access.role, ...one }))
+        : [],
+    )
     this.#exact = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
     this.#patterns = routes
       .filter(({ path }) => path.includes(':'))
@@ -66,11 +70,7 @@ export class AccessTable {
         const { access } = this.#find(method, href.replace(/\/?([?#].*)?$/, ''))
         return access === undefined || permits(user, access.role)
       },
-      offers: this.#routes.flatMap(({ path, access }) =>
-        access && permits(user, access.role)
-          ? (access.offers ?? []).map((offer) => ({ href: path, ...offer }))
-          : [],
-      ),
+      offers: this.#offers.filter(({ least }) => permits(user, least)),
     }
   }
 
