@@ -72,11 +72,7 @@ interface Option {
 
 async function optionsOf(context: PageContext): Promise<Html> {
   const text = [...(context.query.q ?? '').trim()].slice(0, SEARCH_MAX).join('')
-  const pages = findOffers(context.user, text).map(({ label, href }) => ({
-    label,
-    href,
-    about: '',
-  }))
+  const pages = findOffers(context.user, text)
   const links = text === '' ? [] : await findLinks(context, text)
   // Who types the beginning of a page's name means the page.
   const isMeant = ({ label }: Option) => label.toLowerCase().startsWith(text.toLowerCase())
@@ -94,14 +90,15 @@ async function optionsOf(context: PageContext): Promise<Html> {
 }
 
 /** What pages offer to the user, with each word of the text in its name or other words. */
-function findOffers({ offers }: CurrentUser, text: string) {
+function findOffers({ offers }: CurrentUser, text: string): Option[] {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = offers.filter(({ place, label, words = '' }) => {
-    const all = `${label} ${words}`.toLowerCase()
-    return place !== 'tabs' && wanted.every((word) => all.includes(word))
-  })
-  const isFirst = ({ place }: Offer) => place === 'navigation'
-  return [...found.filter(isFirst), ...found.filter((one) => !isFirst(one))]
+  const inPlace = (wantedPlace: Offer['place']) =>
+    offers.flatMap(({ place, label, href, words = '' }) => {
+      const all = `${label} ${words}`.toLowerCase()
+      const isFound = place === wantedPlace && wanted.every((word) => all.includes(word))
+      return isFound ? [{ label, href, about: '' }] : []
+    })
+  return [...inPlace('navigation'), ...inPlace(undefined)]
 }
 
 async function findLinks({ deps, user, request }: PageContext, text: string): Promise<Option[]> {
