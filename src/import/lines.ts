@@ -7,7 +7,6 @@ import type { DataOf } from '../db/subject.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
-import type { Pace } from '../limits/pace.ts'
 import { refusalOfUrls } from '../links/check.ts'
 import type { WriteDeps } from '../links/create.ts'
 import { authorOf, packSecrets } from '../links/link.ts'
@@ -32,7 +31,6 @@ export interface ImportDeps
   > {
   aliasRules: AliasRules
   addresses: PublicUrls
-  pace: Pace
   data: DataOf<{ imports: typeof imports; domains: typeof domains }>
 }
 
@@ -237,8 +235,7 @@ const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
   stored.links === 0 && restored.length === 0
 
 /** A background call: other writes come first. */
-async function write({ data, pace }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
-  await pace.wait(message.author.accountId, message.rows.length)
+async function write({ data }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
   const options = { background: true, isAcknowledged: true }
   const result = await data.imports.add(message, options)
   if (!result) throw new AppError('invalid_api_key')
