@@ -31,11 +31,8 @@ type ScanTable = Record<string, Prepare<never, unknown>>
 
 /** A write, as the writer thread runs it and the control thread calls it. */
 export interface Write<Command, Result> {
-  /**
-   * The set of calls of a cluster that the write appeared in: hosts with an older set do not know
-   * it. Undefined: the write concerns this host only and stays out of the log.
-   */
-  readonly since: number | undefined
+  /** The write concerns this host only and stays out of the log of a cluster. */
+  readonly isLocal?: true
   /** The result depends on the database and the arguments only: a write may run again. */
   prepare(db: Database, host: WriterHost): (message: never) => unknown
   /**
@@ -92,17 +89,17 @@ export const scan = <Args, Result>(prepare: Prepare<Args, Result>): Prepare<Args
 
 /** Declares a write that all hosts of a cluster apply. */
 export const write = <Command, Result>(
-  declared: PlainWrite<Command, Result> & { since: number },
+  declared: PlainWrite<Command, Result> & { since?: number },
 ): Write<Command, Result> => declared
 
 /** Declares a write of this host only, which stays out of the log of a cluster. */
 export const localWrite = <Command, Result>(
   declared: PlainWrite<Command, Result>,
-): Write<Command, Result> => ({ ...declared, since: undefined })
+): Write<Command, Result> => ({ ...declared, isLocal: true })
 
 /** Declares a write whose command and result have another form in messages. */
 export const packedWrite = <Command, Result, Message, Packed>(
-  declared: PackedWrite<Command, Result, Message, Packed> & { since: number },
+  declared: PackedWrite<Command, Result, Message, Packed> & { since?: number },
 ): Write<Command, Result> => declared as Write<Command, Result>
 
 /** Shares what `prepare` creates among the operations on a connection. */
