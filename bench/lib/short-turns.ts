@@ -25,6 +25,14 @@ export const TURN_METRICS: Metric[] = [
   { key: 'turnP99', label: 'in short turns: p99, µs', digits: 0, ratio: true },
 ]
 
+const BATCH = 50
+const LABEL = `in short turns, batches of ${BATCH}`
+/** The metrics of `addTurns` with `isBatched`. */
+export const BATCH_TURN_METRICS: Metric[] = [
+  { key: 'turnBatchRedirects', label: `${LABEL}: redirects/s`, digits: 0, ratio: true },
+  { key: 'turnBatchMicros', label: `${LABEL}: CPU µs per redirect`, digits: 2, ratio: true },
+]
+
 interface TurnService {
   /** That of its variant. */
   name: string
@@ -40,12 +48,23 @@ interface TurnService {
 export async function addTurns(
   services: readonly TurnService[],
   { connections, rounds, seconds }: Pick<LoadOptions, 'connections' | 'rounds' | 'seconds'>,
-  { variants, say }: { variants: readonly VariantResult[]; say: Progress },
+  {
+    variants,
+    say,
+    isBatched = false,
+  }: { variants: readonly VariantResult[]; say: Progress; isBatched?: boolean },
 ): Promise<void> {
+  const load = { connections, seconds: seconds * TOTAL_SECONDS }
   for (let round = 0; round < rounds; round++) {
     say(`round ${round + 1} of ${rounds}: redirects in short turns`)
-    const load = { connections, seconds: seconds * TOTAL_SECONDS }
     const figures = await measureTurns(services, load)
+    if (isBatched) {
+      const batched = await measureTurns(services, { ...load, batch: BATCH })
+      for (const [at, { turnRedirects, turnMicros }] of batched.entries()) {
+        const more = { turnBatchRedirects: turnRedirects, turnBatchMicros: turnMicros }
+        Object.assign(figures[at] ?? {}, more)
+      }
+    }
     for (const [at, { name }] of services.entries()) {
       const variant = variants.find((one) => one.name === name)
       Object.assign(variant?.rounds[round] ?? {}, figures[at])
@@ -56,12 +75,14 @@ export async function addTurns(
 /** CPU time that a service uses between its slices is included. */
 async function measureTurns(
   services: readonly TurnService[],
-  { connections, seconds }: { connections: number; seconds: number },
+  { seconds, ...load }: { connections: number; seconds: number; batch?: number },
 ): Promise<Figures[]> {
   const cpuOf = ({ server }: TurnService) => [server.cpuSeconds(), server.redirectThreadSeconds()]
   const before = services.map(cpuOf)
   const servers = services.map(({ server, targets }) => ({ port: server.port, targets }))
-  const turns = { connections, seconds: seconds * services.length, sliceSeconds: TURN_SECONDS }
+  const total = seconds * services.length
+  // Each turn waits for its last responses.
+  const turns = { ...load, seconds: total, sliceSeconds: TURN_SECONDS, drainSeconds: total }
   const results = await generateLoads(servers, turns)
   const after = services.map(cpuOf)
   return results.map((result, at) => {

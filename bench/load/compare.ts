@@ -1,5 +1,7 @@
 // What does one commit cost, compared with another?
+// npm run bench -- compare main~5 main --rounds 5
 // npm run bench -- compare main~5 main [create bulk list mixed …] --seconds 3 --rounds 5
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { builtCommit, commitOf, millionOf } from '../lib/built-commit.ts'
 import { measureVariants, type Plan } from '../lib/figures.ts'
@@ -11,9 +13,12 @@ import {
   measureRedirects,
   REDIRECT_METRICS,
   redirectFacts,
+  targetsFor,
 } from '../lib/redirect-round.ts'
 import { alternate, type Figures, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import { startServer } from '../lib/server.ts'
+import { addTurns, BATCH_TURN_METRICS, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 import { SCENARIOS } from './scenarios.ts'
 
@@ -48,10 +53,33 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     return { name, commit, program, million: () => (million ??= millionOf(commit, folder)) }
   }
   const builds: Builds = [await build(before), await build(after)]
-  const chosen = scenarios.length === 0 ? [warmRedirects] : scenarios
+  const isPlain = scenarios.length === 0
+  const chosen = isPlain ? [warmRedirects] : scenarios
   const findings = await compareScenarios(builds, chosen, options, say)
+  if (isPlain) await addPlainTurns(builds, temporary, { options, findings, say })
   const commits = Object.fromEntries(builds.map(({ name, commit }) => [name, commit]))
   return { ...findings, settings: { ...findings.settings, ...commits } }
+}
+
+/** Adds figures of both commits while both run: they differ less than two minutes of a machine. */
+async function addPlainTurns(
+  builds: Builds,
+  temporary: TemporaryFolder,
+  { options, findings, say }: { options: LoadOptions; findings: Findings; say: Progress },
+): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  const services = []
+  for (const { name, commit, program } of builds) {
+    const dataDir = join(temporary.path, `turns-${commit}`)
+    mkdirSync(dataDir)
+    const contender = await hopcodeContender(name, program, dataDir)
+    const server = stack.use(await startServer(contender.launch))
+    services.push({ name, server, targets: targetsFor(contender) })
+  }
+  const { variants } = findings
+  await addTurns(services, options, { variants, say, isBatched: true })
+  findings.metrics.push(...TURN_METRICS, ...BATCH_TURN_METRICS)
+  findings.notes.push(TURN_NOTE)
 }
 
 /** Redirects of a hundred cached links, by the service alone. */

@@ -22,7 +22,9 @@ import type { Observed } from './probe.ts'
 const heavy = (code: string, at: number, from?: string) =>
   get(`/api/qr/${code}?size=2048&level=H&caption=${'%40'.repeat(40)}&margin=${at % 17}`, from)
 
-const small = (code: string) => get(`/api/qr/${code}?size=256`, '2001:db8:ff:1::1')
+/** From a network of its own for each part, because its reads are limited, too. */
+const small = (code: string, part: number) =>
+  get(`/api/qr/${code}?size=256`, `2001:db8:ff:${part}::1`)
 
 const get = (path: string, from?: string) =>
   `GET ${path} HTTP/1.1\r\nHost: hop.test\r\n${from ? `X-Forwarded-For: ${from}\r\n` : ''}\r\n`
@@ -43,39 +45,73 @@ const PROXY = '127.0.0.1'
 const IMAGES = 150
 const CONNECTIONS = 100
 
-/** `networks` at once, each with `IMAGES`, or one address; small images of others meanwhile. */
+/**
+ * `networks` at once, each with `IMAGES`, or one address; small images of others meanwhile. Opening
+ * so many connections at once takes time of the machine, too: the same connections without
+ * anything to draw are the control.
+ */
 async function flood(attacked: Attacked, networks: number): Promise<Figure[]> {
-  const code = attacked.path.slice(1)
-  const { port } = attacked
   const name = networks === 0 ? `one address × ${CONNECTIONS}` : `${networks} networks × ${IMAGES}`
   const count = networks === 0 ? CONNECTIONS : networks * IMAGES
+  const control = await send(attacked, { networks, count, drawn: 'UNKNOWN' })
+  const beside = await send(attacked, { networks, count, drawn: attacked.path.slice(1) })
+  const [images, redirects] = [beside.images - control.images, beside.redirects - control.redirects]
+  return [
+    structure(`${name}: small images of others that were refused`, beside.refused, 0),
+    structure(`${name}: redirects that failed`, beside.failed, 0),
+    structure(
+      `${name}: large images drawn before a small one that came later`,
+      beside.before,
+      count / 5,
+    ),
+    timing(
+      `${name}: p99 of small images of another network, beyond the control`,
+      images,
+      300,
+      'ms',
+    ),
+    timing(`${name}: slowest redirect, beyond the control`, redirects, 50, 'ms'),
+  ]
+}
+
+interface Flood {
+  networks: number
+  count: number
+  /** Code of the images. */
+  drawn: string
+}
+
+async function send(attacked: Attacked, { networks, count, drawn: code }: Flood) {
+  const { port, path } = attacked
+  const isControl = code !== path.slice(1)
+  const other = small(path.slice(1), 2 * networks + (isControl ? 1 : 0))
   const statuses: number[] = []
   let before = 0
-  const send = async () => {
-    const attack = Array.from({ length: count }, async (_, at) => {
+  const attack = async () => {
+    const requests = Array.from({ length: count }, async (_, at) => {
       const site = (10 + (at % networks)).toString(16)
       const request = networks ? heavy(code, at, `2001:db8:${site}:1::${at}`) : heavy(code, at)
       statuses.push(await ask(port, request, networks ? PROXY : '127.100.0.1'))
     })
     while (statuses.length < 3) await Bun.sleep(5)
     const drawn = drawnOf(statuses)
-    await ask(port, small(code))
+    await ask(port, other)
     before = drawnOf(statuses) - drawn
-    await Promise.all(attack)
+    await Promise.all(requests)
   }
   let others: Observed | undefined
   const observed = await attacked.observe(async () => {
-    const image = { request: small(code), status: 200 }
-    others = await attacked.observe(() => send(), image)
+    const image = { request: other, status: 200 }
+    others = await attacked.observe(attack, image)
   })
   const { latencies = [], failed = 1 } = others ?? {}
-  return [
-    structure(`${name}: small images of others that were refused`, failed, 0),
-    structure(`${name}: redirects that failed`, observed.failed, 0),
-    structure(`${name}: large images drawn before a small one that came later`, before, count / 5),
-    timing(`${name}: p99 of small images of another network`, p99(latencies), 300, 'ms'),
-    timing(`${name}: slowest redirect`, highest(observed.latencies), 50, 'ms'),
-  ]
+  return {
+    before,
+    refused: failed,
+    failed: observed.failed,
+    images: p99(latencies),
+    redirects: highest(observed.latencies),
+  }
 }
 
 const drawnOf = (statuses: readonly number[]) => statuses.filter((status) => status === 200).length
