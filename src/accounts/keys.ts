@@ -132,7 +132,6 @@ const findWithoutExpiry = (stored: readonly KeyRow[], keyId: number) =>
 export const keys = subject({
   writes: {
     create: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({
@@ -152,7 +151,6 @@ export const keys = subject({
 
     /** Replaces a key by a new one with its name and scope. */
     rotate: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return (command: KeyCommand & { next: NewKey; endsAt: number }): KeyResult => {
@@ -170,7 +168,6 @@ export const keys = subject({
 
     /** False if the key expires already, or does not exist. */
     revoke: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ accountId, keyId, endsAt, now }: KeyCommand & { endsAt: number }): boolean => {
@@ -186,7 +183,6 @@ export const keys = subject({
      * account. `next` replaces them.
      */
     replace: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ accountId, name, next, endsAt, now }: KeyReplacement): void => {
@@ -197,7 +193,6 @@ export const keys = subject({
     }),
 
     expire: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ accountId, keyId, now }: KeyCommand): boolean =>
@@ -206,7 +201,6 @@ export const keys = subject({
     }),
 
     noteUses: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return (uses: readonly { keyId: number; at: number }[]): void => {

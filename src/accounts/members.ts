@@ -28,7 +28,6 @@ export const members = subject({
      * old or was withdrawn. `full`: the account has as many members as it can have.
      */
     join: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const links = oneTimeLinkStore(db)
@@ -61,7 +60,6 @@ export const members = subject({
      * null for the operator of the service. The last admin of an account stays.
      */
     remove: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         const accounts = accountStore(db)
@@ -92,7 +90,6 @@ export const members = subject({
      * last admin of an account stays one.
      */
     setRole: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         const accounts = accountStore(db)
@@ -120,7 +117,6 @@ export const members = subject({
 
     /** The pages of a session show another account of its person. False if they are no member. */
     open: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         const accounts = accountStore(db)

@@ -164,7 +164,6 @@ export const oneTimeLinks = subject({
      * every account. `full`: too many invitations, or members of the account.
      */
     add: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const links = oneTimeLinkStore(db)
@@ -191,7 +190,6 @@ export const oneTimeLinks = subject({
     }),
 
     endInvite: write({
-      since: 1,
       prepare(db) {
         const links = oneTimeLinkStore(db)
         return ({ id, accountId }: { id: number; accountId?: AccountId }): boolean =>

@@ -44,7 +44,6 @@ const joinWrites = {
    * changed. A person without a password, whom only the command line creates, needs no proof.
    */
   setUpOwner: write({
-    since: 1,
     prepare(db) {
       const { accounts, links, sessions } = storesOf(db)
       return (command: JoinCommand & { provedHash: string | null }): JoinResult => {
@@ -77,7 +76,6 @@ const joinWrites = {
 
   /** The address and plan of the invitation take precedence over those that were sent. */
   acceptInvite: write({
-    since: 1,
     prepare(db) {
       const { accounts, links } = storesOf(db)
       return ({ tokenHash, now, ...account }: JoinCommand): JoinResult => {
@@ -105,7 +103,6 @@ const joinWrites = {
 
   /** The id of the person and of the account. Undefined if the e-mail address is in use. */
   create: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return (account: NewAccount): AccountId | undefined => accounts.create(account)
@@ -116,7 +113,6 @@ const joinWrites = {
 const passwordWrites = {
   /** Sets the password of the link's person, and ends every session. */
   resetPassword: write({
-    since: 1,
     prepare(db) {
       const { accounts, links, sessions } = storesOf(db)
       return (command: {
@@ -140,7 +136,6 @@ const passwordWrites = {
    * `keep` has ended too, because a reset came first.
    */
   changePassword: write({
-    since: 1,
     prepare(db) {
       const { sessions } = storesOf(db)
       return (command: {
@@ -163,7 +158,6 @@ const passwordWrites = {
 
 const stateWrites = {
   setPlan: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId, plan }: { accountId: AccountId; plan: Plan }): void =>
@@ -176,7 +170,6 @@ const stateWrites = {
    * account is enabled. False for the last owner.
    */
   disable: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return (command: { accountId: AccountId; links?: boolean; now: number }): boolean => {
@@ -194,7 +187,6 @@ const stateWrites = {
   }),
 
   enable: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId }: { accountId: AccountId }): void => {
@@ -210,7 +202,6 @@ const stateWrites = {
    * the last owner. Its links are deleted in batches afterwards, and `remove` comes last.
    */
   beginDeletion: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId, now }: { accountId: AccountId; now: number }): boolean => {
@@ -227,7 +218,6 @@ const stateWrites = {
 
   /** `name`: see `parseAccountName`. */
   rename: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId, name }: { accountId: AccountId; name: string }): void => {
@@ -237,7 +227,6 @@ const stateWrites = {
   }),
 
   setTimeZone: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId, timeZone }: { accountId: AccountId; timeZone: string }): void =>
@@ -246,7 +235,6 @@ const stateWrites = {
   }),
 
   remove: write({
-    since: 1,
     prepare(db) {
       const { accounts } = storesOf(db)
       return ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId)

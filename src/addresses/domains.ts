@@ -108,7 +108,6 @@ export const domains = subject({
 
   writes: {
     add: write({
-      since: 1,
       prepare(db) {
         const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
         const insert = db.prepare<null, (string | number | null)[]>(
@@ -128,7 +127,6 @@ export const domains = subject({
 
     /** False if there is no such domain. */
     set: write({
-      since: 1,
       prepare(db) {
         const update = db.prepare<null, (string | number | null)[]>(
           `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
@@ -144,7 +142,6 @@ export const domains = subject({
 
     /** What uses the domain, if something does: then it stays. */
     remove: write({
-      since: 1,
       prepare(db) {
         const reads = new DomainReads(db)
         const clear = db.prepare<null, [number]>(
@@ -163,7 +160,6 @@ export const domains = subject({
 
     /** False if the account may not use the domain. */
     setDefault: write({
-      since: 1,
       prepare(db) {
         const { mayUse } = domainUses(db)
         const set = db.prepare<null, [AccountId, number | null]>(

@@ -43,7 +43,6 @@ export const settings = subject({
 
   writes: {
     save: write({
-      since: 1,
       prepare(db) {
         const stored = new SettingStore(db)
         return ({ name, value }: Setting): void => stored.set(name, value)
@@ -60,7 +59,6 @@ export const settings = subject({
 
     /** A test write: succeeds if other writes would. */
     probe: write({
-      since: 1,
       prepare(db) {
         const stored = hostSettings(db)
         return ({ at }: { at: number }): void => stored.set('last_write_probe', String(at))

@@ -42,7 +42,6 @@ const lines = subject({
   },
   writes: {
     add: packedWrite({
-      since: 2,
       pack: (texts: readonly string[]) => texts.join(),
       prepare: (db) => (packed: string) => {
         for (const text of packed.split(',')) db.run('INSERT INTO lines (text) VALUES (?)', [text])
@@ -52,7 +51,6 @@ const lines = subject({
       events: (texts, message) => texts.map((code) => eventOf(code, message)),
     }),
     clear: write({
-      since: 1,
       prepare: (db) => () => void db.run('DELETE FROM lines'),
       events: () => RULES_CHANGED,
     }),
@@ -197,7 +195,6 @@ test('without a follower, the writer thread makes no events', () => {
   const counted = subject({
     writes: {
       touch: write({
-        since: 1,
         prepare: () => () => true,
         events() {
           made++

@@ -89,7 +89,7 @@ export const scan = <Args, Result>(prepare: Prepare<Args, Result>): Prepare<Args
 
 /** Declares a write that all hosts of a cluster apply. */
 export const write = <Command, Result>(
-  declared: PlainWrite<Command, Result> & { since?: number },
+  declared: PlainWrite<Command, Result>,
 ): Write<Command, Result> => declared
 
 /** Declares a write of this host only, which stays out of the log of a cluster. */
@@ -99,7 +99,7 @@ export const localWrite = <Command, Result>(
 
 /** Declares a write whose command and result have another form in messages. */
 export const packedWrite = <Command, Result, Message, Packed>(
-  declared: PackedWrite<Command, Result, Message, Packed> & { since?: number },
+  declared: PackedWrite<Command, Result, Message, Packed>,
 ): Write<Command, Result> => declared as Write<Command, Result>
 
 /** Shares what `prepare` creates among the operations on a connection. */

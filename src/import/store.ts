@@ -88,7 +88,6 @@ export const imports = subject({
      * not active.
      */
     add: write({
-      since: 1,
       prepare: importer,
       events(result, message) {
         if (!result) return []

@@ -45,7 +45,6 @@ export const publicPages = subject({
   writes: {
     /** Creates the page of a link, or gives it another address. False: nothing is changed. */
     share: write({
-      since: 1,
       prepare(db) {
         const accounts = accountCounts(db)
         const set = db.prepare<null, [Uint8Array, number, number, number]>(
@@ -61,7 +60,6 @@ export const publicPages = subject({
     }),
 
     unshare: write({
-      since: 1,
       prepare(db) {
         const remove = db.prepare<null, [number, AccountId]>(
           `DELETE FROM shared_pages

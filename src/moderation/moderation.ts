@@ -96,7 +96,6 @@ export const moderation = subject({
      * either: it may be mistyped.
      */
     disable: write({
-      since: 1,
       prepare(db) {
         const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
@@ -116,7 +115,6 @@ export const moderation = subject({
 
     /** Undefined if the code is not disabled. */
     enable: write({
-      since: 1,
       prepare(db) {
         const remove = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)

@@ -66,7 +66,6 @@ export const qrSettings = subject({
   writes: {
     /** Replaces an earlier logo. */
     saveLogo: write({
-      since: 1,
       prepare(db) {
         const save = db.prepare<never, [AccountId, Uint8Array, number]>(
           `INSERT INTO qr_logos (account_id, type, content, created_at)
@@ -80,7 +79,6 @@ export const qrSettings = subject({
     }),
 
     removeLogo: write({
-      since: 1,
       prepare(db) {
         const remove = db.prepare<never, [AccountId]>('DELETE FROM qr_logos WHERE account_id = ?')
         return ({ accountId }: { accountId: AccountId }): void => void remove.run(accountId)
@@ -89,7 +87,6 @@ export const qrSettings = subject({
 
     /** Replaces a preset of the same name. False if the account has `PRESETS_MAX` others. */
     savePreset: write({
-      since: 1,
       prepare(db) {
         const countOthers = db.prepare<{ n: number }, [AccountId, string]>(
           'SELECT count(*) AS n FROM qr_presets WHERE account_id = ? AND name <> ?',
@@ -108,7 +105,6 @@ export const qrSettings = subject({
 
     /** Keeps the newest `REFS_MAX` sources of the account. */
     addRef: write({
-      since: 1,
       prepare(db) {
         const add = db.prepare<never, [AccountId, string, number]>(
           `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
@@ -127,7 +123,6 @@ export const qrSettings = subject({
     }),
 
     deletePreset: write({
-      since: 1,
       prepare(db) {
         const remove = db.prepare<never, [number, AccountId]>(
           'DELETE FROM qr_presets WHERE id = ? AND account_id = ?',
