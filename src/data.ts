@@ -1,11 +1,12 @@
 import { identities } from './accounts/identities.ts'
-import { keys } from './accounts/keys.ts'
-import { members } from './accounts/members.ts'
 import { oneTimeLinks } from './accounts/one-time-links.ts'
+import { accounts } from './accounts/operations/accounts.ts'
+import { keys } from './accounts/operations/keys.ts'
+import { members } from './accounts/operations/members.ts'
+import { registrations } from './accounts/operations/registration.ts'
 import { secondFactors } from './accounts/second-factor.ts'
 import { sessions } from './accounts/sessions.ts'
 import { totals } from './accounts/totals.ts'
-import { accounts } from './accounts/writes.ts'
 import { domains } from './addresses/domains.ts'
 import { aliases } from './addresses/names.ts'
 import { topLinks } from './analytics/top.ts'
@@ -29,6 +30,7 @@ export const subjects = {
   keys,
   members,
   oneTimeLinks,
+  registrations,
   secondFactors,
   sessions,
   settings,

@@ -70,6 +70,40 @@ export const REFUSALS = {
   sign_in_needed: fixed(401, 'Sign in first.'),
   page_not_found: fixed(404, 'There is no such page.'),
   link_over: fixed(404, 'This link has been used, has been replaced, or is too old.'),
+  email_taken: detailed(409, (email) => `${shorten(email)} already has an account.`),
+  password_needed: fixed(
+    422,
+    'This address already has an account. Enter its current password, or choose another address ' +
+      'if you do not know it.',
+  ),
+  member_exists: detailed(409, (email) => `${shorten(email)} is a member of the account already.`),
+  not_a_member: fixed(409, 'This person is not a member any more.'),
+  last_admin: fixed(
+    409,
+    'An account has at least one admin. Make somebody else an admin first, or delete the account.',
+  ),
+  last_owner: fixed(
+    409,
+    'This is the only owner of the service, which cannot be disabled, removed or deleted.',
+  ),
+  too_many_members: detailed(
+    422,
+    (most) => `An account has at most ${most} members and invitations.`,
+  ),
+  too_many_invitations: detailed(
+    422,
+    (most) => `${most} invitations are pending. Withdraw some first.`,
+  ),
+  key_name_taken: fixed(409, 'One of your keys has this name already. Choose another.'),
+  too_many_keys: detailed(
+    422,
+    (most) => `An account can have ${most} keys, and as many that expire. Revoke old ones first.`,
+  ),
+  key_gone: fixed(
+    409,
+    'Nothing was changed: this key was rotated or revoked since the page was shown. A form that ' +
+      'is sent twice creates one key.',
+  ),
   account_full: fixed(422, 'The account has as many members as it can have.'),
   internal: fixed(500, 'Internal server error'),
   maintenance: detailed(503, (until) => `Service under maintenance until ${until}`),

@@ -3,6 +3,7 @@ import { CommandError, ProblemsFound } from './cli/errors.ts'
 import { readConfigOfFolder } from './cli/folder.ts'
 import { createProgram } from './cli/program.ts'
 import { ConfigError } from './config.ts'
+import { AppError } from './errors.ts'
 import { READER_COMMAND } from './import/reader.ts'
 import { cFunction } from './lib/c-library.ts'
 import { DataError } from './lib/data-error.ts'
@@ -51,7 +52,7 @@ function fail(error: unknown): never {
     printError(`hopcode: ${failure}: ${messageOf(error)}`)
     process.exit(EXIT_FAILED)
   }
-  const expected = [ConfigError, DataError, CommandError, ListenError].some(
+  const expected = [AppError, ConfigError, DataError, CommandError, ListenError].some(
     (kind) => error instanceof kind,
   )
   printError(`hopcode: ${expected ? (error as Error).message : Bun.inspect(error)}`)

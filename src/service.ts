@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { KeyUses } from './accounts/keys.ts'
+import { KeyUses } from './accounts/key-uses.ts'
 import { type PasswordFunctions, Passwords } from './accounts/passwords.ts'
 import { DomainMap } from './addresses/map.ts'
 import { AliasRules } from './addresses/names.ts'

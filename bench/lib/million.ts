@@ -163,9 +163,10 @@ function fill(db: Database, accountId: number): void {
   const writes = linkWrites(db)
   const search = searchWrites(db)
   for (let first = 0; first < MILLION; first += CHUNK) {
-    const createdAt = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
+    const now = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
+    const author = { accountId, by: 'operator', now } as const
     const items = Array.from({ length: CHUNK }, (_, n) => newLink(random, first + n))
-    const message = encodeCreate({ accountId, createdAt, items, quota: NO_QUOTA })
+    const message = encodeCreate({ author, items, quota: NO_QUOTA })
     inTransaction(db, () => writes.createEncoded(message))
     while (
       inTransaction(db, () =>

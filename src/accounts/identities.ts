@@ -4,8 +4,8 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { sessions, identities as table } from '../db/schema.ts'
 import { SettingStore } from '../db/settings.ts'
 import { perConnection, subject, write } from '../db/subject.ts'
-import { isFor } from './members.ts'
-import { oneTimeLinkStore } from './one-time-links.ts'
+import { personCreator } from './new-person.ts'
+import { isFor, oneTimeLinkStore } from './one-time-links.ts'
 import { sessionRows } from './sessions.ts'
 import { accountStore, disconnectionsOf, type PersonId, type PersonRow } from './store.ts'
 
@@ -17,7 +17,7 @@ interface NewIdentity extends IdentityKey, Pick<IdentityRow, 'email'> {
   now: number
 }
 
-interface ConnectCommand extends NewIdentity {
+export interface ConnectCommand extends NewIdentity {
   personId: PersonId
   /**
    * A session of the person, and `disconnections` when the provider named the identity, if that
@@ -33,7 +33,7 @@ const IDENTITIES_MAX = 5
  * `taken`: another person has the identity. `gone`: the person has no active account. `over`: the
  * session has ended, or the person was disconnected meanwhile. `known`: the address is not enough.
  */
-type ConnectResult = { id: number } | 'taken' | 'too_many' | 'gone' | 'over' | 'known'
+export type ConnectResult = { id: number } | 'taken' | 'too_many' | 'gone' | 'over' | 'known'
 
 const isIdentity = ({ issuer, subject }: IdentityKey) =>
   and(eq(table.issuer, issuer), eq(table.subject, subject))
@@ -198,6 +198,7 @@ export const identities = subject({
     signUp: write({
       prepare(db) {
         const { accounts, links, find, add } = storesOf(db)
+        const create = personCreator(db)
         return (
           command: NewIdentity & { email: string; inviteHash: Uint8Array | undefined },
         ): { personId: PersonId; identityId: number } | 'taken' | 'gone' | 'full' => {
@@ -205,21 +206,9 @@ export const identities = subject({
           if (find(command) || accounts.findByEmail(email)) return 'taken'
           const link = inviteHash && links.findByHash('invite', inviteHash, now)
           if (inviteHash && (!link || !isFor(link.email, email))) return 'gone'
-          if (link?.accountId && accounts.findById(link.accountId)?.disabledAt !== null) {
-            return 'gone'
-          }
-          if (link?.accountId && accounts.isFull(link.accountId)) return 'full'
-          const personId = link?.accountId
-            ? accounts.createMember({
-                email,
-                accountId: link.accountId,
-                role: link.role ?? 'admin',
-                passwordHash: null,
-                createdAt: now,
-              })
-            : accounts.create({ email, plan: link?.plan ?? 'free', now })
-          if (personId === undefined) return 'taken'
-          if (link) links.markUsed(link.id, now)
+          const created = create({ link, email, passwordHash: null, now })
+          if ('refused' in created) return created.refused === 'account_full' ? 'full' : 'gone'
+          const { personId } = created
           return { personId, identityId: add({ issuer, subject, personId, email, now }) }
         }
       },

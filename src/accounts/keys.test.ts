@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { MINUTE } from '../lib/clock.ts'
 import { secureRandom } from '../lib/random.ts'
-import { isApiKey, KeyUses, newApiKey } from './keys.ts'
+import { KeyUses } from './key-uses.ts'
+import { isApiKey, newApiKey } from './keys.ts'
 import { parseKeyName } from './names.ts'
 
 // design: 4.15 API key format

@@ -2,26 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, isNull, lte, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { oneTimeLinks as table } from '../db/schema.ts'
-import { type DataOf, perConnection, subject, write } from '../db/subject.ts'
+import { type Authored, authoredWrite, type DataOf, perConnection, subject } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
-import {
-  type AccountId,
-  accountStore,
-  MEMBERS_MAX,
-  type OwnAccountRow,
-  type PersonId,
-} from './store.ts'
+import type { AccountId, PersonId } from './store.ts'
 
 export type OneTimeLinkRow = typeof table.$inferSelect
 export type NewOneTimeLink = Omit<typeof table.$inferInsert, 'id' | 'usedAt'>
 export type Purpose = OneTimeLinkRow['purpose']
-
-/** Pending invitations that create an account, of the whole service. */
-const INVITES_MAX = 100
-export const NO_INVITES = `${INVITES_MAX} invitations are pending. Withdraw some first.`
-export const NO_MEMBERS = `An account has at most ${MEMBERS_MAX} members and invitations.`
 
 /** How long a link can be used. */
 const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
@@ -41,21 +30,29 @@ interface LinkDeps {
   random: RandomBytes
 }
 
-/** A link and its stored form. The path is a secret: it is shown once and stored nowhere. */
+/** A link for the person whom it is for. The path is a secret: it is shown once. */
+export interface SentLink {
+  path: string
+  endsAt: number
+}
+
+/** A link and its stored form, which does not contain the path. */
 export function issueOneTimeLink(
   { hasher, random }: LinkDeps,
   about: Pick<NewOneTimeLink, 'purpose' | 'personId' | 'accountId' | 'role' | 'email' | 'plan'>,
   now: number,
-): { path: string; stored: NewOneTimeLink } {
+): SentLink & { stored: NewOneTimeLink } {
   const token = newToken(random)
   const { purpose } = about
+  const endsAt = now + LINK_LIFE_MS[purpose]
   return {
     path: oneTimePath(purpose, token),
+    endsAt,
     stored: {
       ...about,
       hash: hasher.hash('one-time-link', token),
       createdAt: now,
-      endsAt: now + LINK_LIFE_MS[purpose],
+      endsAt,
     },
   }
 }
@@ -158,46 +155,19 @@ export const oneTimeLinks = subject({
   },
 
   writes: {
-    /**
-     * `not_allowed`: an invitation by a person without an active account, or to an account of which
-     * the person is no admin. Owners of the service and, without a person, its operator invite to
-     * every account. `full`: too many invitations, or members of the account.
-     */
-    add: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        const links = oneTimeLinkStore(db)
-        return (link: NewOneTimeLink): 'added' | 'not_allowed' | 'full' => {
-          const { purpose, personId, accountId, createdAt } = link
-          const sender = personId ? accounts.findPerson(personId) : undefined
-          if (purpose === 'invite' && personId && !sender?.hasAccount) return 'not_allowed'
-          const isIt = ({ id, role }: OwnAccountRow) => id === accountId && role === 'admin'
-          if (
-            accountId &&
-            sender?.isOwner === 0 &&
-            !accounts.listAccountsOf(sender.id).some(isIt)
-          ) {
-            return 'not_allowed'
-          }
-          const pending = () => links.listInvites(createdAt, accountId ?? null).length
-          const members = accountId ? accounts.listMembers(accountId).length : 0
-          const most = accountId ? MEMBERS_MAX : INVITES_MAX
-          if (purpose === 'invite' && members + pending() >= most) return 'full'
-          links.add(link)
-          return 'added'
-        }
-      },
-    }),
-
-    endInvite: write({
-      prepare(db) {
-        const links = oneTimeLinkStore(db)
-        return ({ id, accountId }: { id: number; accountId?: AccountId }): boolean =>
-          links.endInvite(id, accountId ?? null)
-      },
+    /** A link that sets up the owner, or resets a password. `members.invite` has invitations. */
+    add: authoredWrite('owner', {
+      prepare:
+        (db) =>
+        ({ link }: Authored & { link: NewOneTimeLink }): void =>
+          oneTimeLinkStore(db).add(link),
     }),
   },
 })
+
+/** Whether an invitation with this address, or without one, is for the person. */
+export const isFor = (invited: string | null, email: string): boolean =>
+  invited === null || invited.toLowerCase() === email.toLowerCase()
 
 const isTo = (accountId: AccountId | null) =>
   accountId === null ? isNull(table.accountId) : eq(table.accountId, accountId)

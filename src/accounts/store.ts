@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, getTableColumns, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { By } from '../db/author.ts'
 import { inTransaction } from '../db/open.ts'
 import {
   accountHits,
@@ -41,16 +42,18 @@ export type KeyRow = Omit<typeof apiKeys.$inferSelect, 'accountId' | 'hash'>
 /** A `read` key cannot create or change links. */
 export type KeyScope = KeyRow['scope']
 
+/** The account of a request, and who sends it. */
 export interface Account {
   id: AccountId
   plan: Plan
-  /** The API key of the request; absent in the dashboard, which has sessions. */
-  keyId?: number
-  keyScope?: KeyScope
+  by: By
 }
 
 /** An account with the API key of a request. */
-export type KeyHolder = Required<Account>
+export interface KeyHolder extends Account {
+  by: { keyId: number }
+  keyScope: KeyScope
+}
 
 /** Flags are 0 and 1. db/schema.ts explains each column. */
 export type AccountRow = typeof accounts.$inferSelect
@@ -132,7 +135,10 @@ export class AccountReads {
       .prepare()
     // Raw SQL, because every request with a key runs it. A JOIN takes five times as long
     // (decision 001).
-    this.#byKeyHash = db.prepare<KeyHolder & { plan: Plan | null }, [Buffer, number]>(
+    this.#byKeyHash = db.prepare<
+      Pick<KeyHolder, 'id' | 'keyScope'> & { keyId: number; plan: Plan | null },
+      [Buffer, number]
+    >(
       `SELECT account_id AS id, id AS keyId, scope AS keyScope,
          (SELECT plan FROM accounts WHERE id = account_id AND disabled_at IS NULL) AS plan
        FROM api_keys WHERE hash = ?1 AND (ends_at IS NULL OR ends_at > ?2)`,
@@ -141,8 +147,10 @@ export class AccountReads {
 
   /** The account with this key, if it is not disabled and the key is active at `now`. */
   findByKeyHash(hash: Buffer, now: number): KeyHolder | undefined {
-    const holder = this.#byKeyHash.get(hash, now)
-    return holder?.plan ? holder : undefined
+    const found = this.#byKeyHash.get(hash, now)
+    if (!found?.plan) return undefined
+    const { id, plan, keyId, keyScope } = found
+    return { id, plan, keyScope, by: { keyId } }
   }
 
   findByEmail(email: string): PersonRow | undefined {

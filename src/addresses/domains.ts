@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { RULES_CHANGED } from '../db/events.ts'
-import { scan, subject, write } from '../db/subject.ts'
+import { type Authored, authoredWrite, scan, subject } from '../db/subject.ts'
 import { domainCell } from './address.ts'
 import { domainUses, MAY_USE } from './use.ts'
 
@@ -107,7 +107,7 @@ export const domains = subject({
   },
 
   writes: {
-    add: write({
+    add: authoredWrite('owner', {
       prepare(db) {
         const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
         const insert = db.prepare<null, (string | number | null)[]>(
@@ -115,10 +115,10 @@ export const domains = subject({
              (host, account_id, access, codes, root_url, not_found_url, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host) DO NOTHING`,
         )
-        return (domain: Omit<Domain, 'id'>): 'added' | 'exists' | 'too_many' => {
-          const { host, accountId, access, codes, rootUrl, notFoundUrl, createdAt } = domain
+        return (domain: Authored & DomainFields): 'added' | 'exists' | 'too_many' => {
+          const { author, host, accountId, access, codes, rootUrl, notFoundUrl } = domain
           if ((count.get()?.n ?? 0) >= DOMAINS_MAX) return 'too_many'
-          const done = insert.run(host, accountId, access, codes, rootUrl, notFoundUrl, createdAt)
+          const done = insert.run(host, accountId, access, codes, rootUrl, notFoundUrl, author.now)
           return done.changes > 0 ? 'added' : 'exists'
         }
       },
@@ -126,13 +126,13 @@ export const domains = subject({
     }),
 
     /** False if there is no such domain. */
-    set: write({
+    set: authoredWrite('owner', {
       prepare(db) {
         const update = db.prepare<null, (string | number | null)[]>(
           `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
            WHERE id = ?`,
         )
-        return (domain: Omit<Domain, 'host' | 'createdAt'>): boolean => {
+        return (domain: Authored & Omit<Domain, 'host' | 'createdAt'>): boolean => {
           const { id, accountId, access, codes, rootUrl, notFoundUrl } = domain
           return update.run(accountId, access, codes, rootUrl, notFoundUrl, id).changes > 0
         }
@@ -141,14 +141,14 @@ export const domains = subject({
     }),
 
     /** What uses the domain, if something does: then it stays. */
-    remove: write({
+    remove: authoredWrite('owner', {
       prepare(db) {
         const reads = new DomainReads(db)
         const clear = db.prepare<null, [number]>(
           'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
         )
         const remove = db.prepare<null, [number]>('DELETE FROM domains WHERE id = ?')
-        return ({ id }: Pick<Domain, 'id'>): DomainUses | 'removed' | undefined => {
+        return ({ id }: Authored & Pick<Domain, 'id'>): DomainUses | 'removed' | undefined => {
           const uses = reads.usesOf(id)
           if (uses.links + uses.aliases > 0) return uses
           clear.run(id)
@@ -159,14 +159,14 @@ export const domains = subject({
     }),
 
     /** False if the account may not use the domain. */
-    setDefault: write({
+    setDefault: authoredWrite('admin', {
       prepare(db) {
         const { mayUse } = domainUses(db)
         const set = db.prepare<null, [AccountId, number | null]>(
           'UPDATE accounts SET domain_id = ?2 WHERE id = ?1',
         )
-        return (command: { accountId: AccountId; domainId: number }): boolean => {
-          const { accountId, domainId } = command
+        return ({ author, domainId }: Authored & { domainId: number }): boolean => {
+          const { accountId } = author
           if (!mayUse(accountId, domainId)) return false
           set.run(accountId, domainCell(domainId))
           return true

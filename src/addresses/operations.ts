@@ -1,5 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
-import type { DataOf } from '../db/subject.ts'
+import type { Author } from '../db/author.ts'
+import type { Authored, DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { canonicalHost, findHostProblem } from './address.ts'
@@ -9,7 +10,7 @@ import { DOMAINS_MAX, type Domain, type DomainFields, type domains } from './dom
 
 /** Gives links and aliases of a domain to the primary one, and returns them. */
 interface MovedLinks {
-  leaveDomain(command: { id: number; most: number }): Promise<{
+  leaveDomain(command: Authored & { id: number; most: number }): Promise<{
     links: readonly object[]
     aliases: readonly object[]
   }>
@@ -34,23 +35,33 @@ export interface DomainInput {
 const refused = (text: string) => new AppError('invalid_value', text)
 
 /** Throws `invalid_value`, whose text names what is wrong. */
-export async function addDomain(deps: DomainDeps, input: DomainInput): Promise<DomainFields> {
+export async function addDomain(
+  deps: DomainDeps,
+  author: Author,
+  input: DomainInput,
+): Promise<DomainFields> {
   const host = canonicalHost(input.host.trim())
   const problem = findHostProblem(host)
   if (host === undefined || problem) throw refused(`the domain ${problem}`)
   if (host === primaryHost(deps)) throw refused(`${host} is the host of BASE_URL`)
   const fields = fieldsOf(deps, { ...input, host }, DEFAULTS)
-  const done = await deps.data.domains.add({ ...fields, createdAt: deps.clock() })
+  const done = await deps.data.domains.add({ ...fields, author })
   if (done === 'exists') throw refused(`${host} is a domain already`)
   if (done === 'too_many') throw refused(`there are ${DOMAINS_MAX} domains, the maximum`)
   return fields
 }
 
 /** Throws `invalid_value`. */
-export async function setDomain(deps: DomainDeps, input: DomainInput): Promise<DomainFields> {
+export async function setDomain(
+  deps: DomainDeps,
+  author: Author,
+  input: DomainInput,
+): Promise<DomainFields> {
   const before = requireDomain(deps, input.host)
   const fields = fieldsOf(deps, { ...input, host: before.host }, before)
-  if (!(await deps.data.domains.set({ ...fields, id: before.id }))) throw unknown(before.host)
+  if (!(await deps.data.domains.set({ ...fields, author, id: before.id }))) {
+    throw unknown(before.host)
+  }
   return fields
 }
 
@@ -64,6 +75,7 @@ const MOVED_AT_ONCE = 500
  */
 export async function removeDomain(
   { data, ...deps }: DomainDeps,
+  author: Author,
   { host: text, movesLinks }: { host: string; movesLinks: boolean },
 ): Promise<string> {
   const { id, host } = requireDomain({ data, ...deps }, text)
@@ -73,11 +85,11 @@ export async function removeDomain(
     if (conflicts !== '') throw refused(`${primary} has aliases of ${host} already: ${conflicts}`)
     // A part that is not full is the last one, so that new links cannot keep this from ending.
     for (let isMore = true; isMore; ) {
-      const { links, aliases } = await data.links.leaveDomain({ id, most: MOVED_AT_ONCE })
+      const { links, aliases } = await data.links.leaveDomain({ author, id, most: MOVED_AT_ONCE })
       isMore = Math.max(links.length, aliases.length) === MOVED_AT_ONCE
     }
   }
-  const result = await data.domains.remove({ id })
+  const result = await data.domains.remove({ author, id })
   if (result === undefined) throw unknown(host)
   if (result === 'removed') return host
   const { links, aliases } = result

@@ -16,8 +16,8 @@ function serviceAt(baseUrl: string, hosts: readonly string[]) {
   const db = openWritable(join(temporaryFolderInMemory().path, 'hopcode.db'))
   migrate(db)
   const { add } = operationsOn(db, domains)
-  const addHost = (host: string) =>
-    add({ ...FIELDS, host, createdAt: 0 } as Parameters<typeof add>[0])
+  const author = { accountId: 0, by: 'operator', now: 0 }
+  const addHost = (host: string) => add({ ...FIELDS, host, author } as Parameters<typeof add>[0])
   for (const host of hosts) addHost(host)
   const map = new DomainMap(db, { all: 0 }, { baseUrl, rootUrl: undefined, notFoundUrl: undefined })
   return { addHost, urls: new PublicUrls({ baseUrl, cdnUrl: `${baseUrl}/cdn`, domains: map }) }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { RULES_CHANGED } from '../db/events.ts'
 import { SettingStore } from '../db/settings.ts'
-import { perConnection, subject, write } from '../db/subject.ts'
+import { type Authored, authoredWrite, perConnection, subject } from '../db/subject.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { covers, HostSetBuilder, hostOf, type PackedHosts } from './match.ts'
 
@@ -53,7 +53,7 @@ export const blockedHosts = subject({
 
   writes: {
     /** Blocking a host again changes its reason. */
-    block: write({
+    block: authoredWrite('owner', {
       prepare(db) {
         const total = hostCount(db)
         const isStored = db.prepare<{ host: string }, [string]>(
@@ -64,9 +64,10 @@ export const blockedHosts = subject({
            ON CONFLICT (host) DO UPDATE SET reason = ?2`,
         )
         const revise = reviser(db)
-        return ({ host, reason, blockedAt }: StoredHost): Blocked => {
+        return (command: Authored & Pick<StoredHost, 'host' | 'reason'>): Blocked => {
+          const { author, host, reason } = command
           if (total() >= STORED_HOSTS_MAX && !isStored.get(host)) return 'too_many'
-          set.run(host, reason, blockedAt)
+          set.run(host, reason, author.now)
           revise()
           return 'blocked'
         }
@@ -75,11 +76,11 @@ export const blockedHosts = subject({
     }),
 
     /** False if the host is not blocked here. */
-    unblock: write({
+    unblock: authoredWrite('owner', {
       prepare(db) {
         const remove = db.prepare<null, [string]>('DELETE FROM blocked_hosts WHERE host = ?')
         const revise = reviser(db)
-        return ({ host }: { host: string }): boolean => {
+        return ({ host }: Authored & { host: string }): boolean => {
           const isRemoved = remove.run(host).changes > 0
           if (isRemoved) revise()
           return isRemoved

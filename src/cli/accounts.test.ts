@@ -131,3 +131,12 @@ test('setup-link is refused where there is an owner, unless another is wanted', 
   deps.accounts.change(1, { disabledAt: 1 })
   expect(await link()).toContain('/app/setup/')
 })
+
+test('a command rotates no key of an account with 40 keys that work', async () => {
+  using folder = temporaryFolder()
+  const names = Array.from({ length: 39 }, (_, n): [string, KeyScope] => [`Key ${n}`, 'read'])
+  using account = await open(folder.path, ...names)
+  const run = () => rotate(account.deps, { ...KEY, name: 'Default' })
+  await expect(run()).rejects.toMatchObject({ code: 'too_many_keys' })
+  expect(account.working()).toHaveLength(40)
+})

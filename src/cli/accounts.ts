@@ -1,9 +1,11 @@
 import type { Command } from '@commander-js/extra-typings'
-import { findKeyByName, hasNoExpiry, issueKey, KEY_OVERLAP_MS, keyName } from '../accounts/keys.ts'
-import { issueOneTimeLink } from '../accounts/one-time-links.ts'
+import { findKeyByName, hasNoExpiry, issueKey, keyName } from '../accounts/keys.ts'
+import * as operations from '../accounts/operations/accounts.ts'
+import { operator } from '../accounts/operations/asked.ts'
+import { KEY_OVERLAP_MS, revokeKey, rotateKey } from '../accounts/operations/keys.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountReads, AccountRow, KeyRow, PersonRow } from '../accounts/store.ts'
-import type { Data } from '../data.ts'
+import { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
 import {
   type Administration,
@@ -135,7 +137,7 @@ export async function createAccount(
   const { key, stored } = issueKey(deps)
   const account = { email, plan, key: stored, now: deps.clock() }
   const id = await deps.data.accounts.create(account)
-  if (id === undefined) throw new CommandError(`${email} has an account already`)
+  if (id === undefined) throw new AppError('email_taken', email)
   if (json) return JSON.stringify({ account_id: id, email, plan, api_key: key })
   return `Account ${email} (${plan}).\nAPI key. Copy it now: you won't see it again.\n\n  ${key}\n`
 }
@@ -163,7 +165,7 @@ export async function setPlan(
   { email, account, plan, json }: AccountOptions & { plan: Plan },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email, account)
-  await deps.data.accounts.setPlan({ accountId, plan })
+  await operations.setPlan(operator(deps, accountId), plan)
   if (json) return JSON.stringify({ account_id: accountId, email, plan })
   return `${email} is on the ${plan} plan.`
 }
@@ -174,7 +176,7 @@ export async function resetPassword(
   { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
   const { id: personId, accountId } = await getPerson(deps, email)
-  const { link, ends_at } = await addLink(deps, { purpose: 'reset', personId })
+  const { link, ends_at } = await sendLink(deps, { purpose: 'reset', personId })
   if (json) return JSON.stringify({ account_id: accountId, email, link, ends_at })
   return `Sets a new password for ${email}, once, until ${ends_at}:\n\n  ${link}\n`
 }
@@ -205,18 +207,17 @@ export async function setupLink(
         `--email ${owner.email}. For a further owner: hopcode account setup-link --another`,
     )
   }
-  const { link, ends_at } = await addLink(deps, { purpose: 'setup' })
+  const { link, ends_at } = await sendLink(deps, { purpose: 'setup' })
   if (json) return JSON.stringify({ link, ends_at })
   return `Creates the owner account, once, until ${ends_at}:\n\n  ${link}\n`
 }
 
-async function addLink(
+async function sendLink(
   deps: Administration,
-  about: { purpose: 'setup' } | { purpose: 'reset'; personId: number },
+  about: Parameters<typeof operations.sendLink>[1],
 ): Promise<{ link: string; ends_at: string }> {
-  const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-  await deps.data.oneTimeLinks.add(stored)
-  return { link: deps.baseUrl + path, ends_at: isoTime(stored.endsAt) }
+  const { path, endsAt } = await operations.sendLink(operator(deps), about)
+  return { link: deps.baseUrl + path, ends_at: isoTime(endsAt) }
 }
 
 /** The new key has the name and the access of the old one. */
@@ -231,10 +232,10 @@ export async function rotate(
   }: AccountOptions & { name?: string | undefined; now?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email, named)
-  const old = chooseKey(deps, { id: account.id, email }, name)
-  const { key, stored } = issueKey(deps, old)
-  const replaced = { accountId: account.id, name: old?.name, next: stored }
-  const endsAt = await replaceKeys(deps, replaced, now)
+  const { key, endsAt } = await rotateKey(operator(deps, account.id), {
+    keyId: chooseKey(deps, { id: account.id, email }, name)?.id,
+    overlapMs: now ? 0 : KEY_OVERLAP_MS,
+  })
   if (json) {
     const { id: account_id, plan } = account
     return JSON.stringify({ account_id, email, plan, api_key: key })
@@ -257,7 +258,12 @@ export async function revoke(
 ): Promise<string> {
   const account = await getAccount(deps, email, named)
   const key = chooseKey(deps, { id: account.id, email }, name)
-  const endsAt = await replaceKeys(deps, { accountId: account.id, name: key?.name }, now)
+  const endsAt = await revokeKey(operator(deps, account.id), {
+    keyId: key?.id,
+    overlapMs: now ? 0 : KEY_OVERLAP_MS,
+  })
+  // Another command was faster.
+  if (endsAt === undefined) throw new AppError('key_gone')
   if (json) {
     const ends_at = isoTime(endsAt)
     return JSON.stringify({
@@ -291,18 +297,6 @@ function chooseKey(
   throw new CommandError(`${email} has no key with the name ${name}. ${known}`)
 }
 
-/** Returns when the old key expires, in epoch milliseconds. */
-async function replaceKeys(
-  { data, clock }: Administration,
-  keys: Omit<Parameters<Data['keys']['replace']>[0], 'endsAt' | 'now'>,
-  immediately: Flag,
-): Promise<number> {
-  const now = clock()
-  const endsAt = immediately ? now : now + KEY_OVERLAP_MS
-  await data.keys.replace({ ...keys, endsAt, now })
-  return endsAt
-}
-
 /** The end of a sentence about an old key. */
 const expiry = (endsAt: number, immediately: Flag): string =>
   immediately ? 'has expired' : `works until ${isoTime(endsAt)}`
@@ -313,12 +307,9 @@ export async function disableAccount(
   { email, account, links, json }: AccountOptions & { links?: Flag },
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email, account)
-  const command = { accountId, links: links === true, now: deps.clock() }
-  if (!(await deps.data.accounts.disable(command))) {
-    throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
-  }
+  await operations.disableAccount(operator(deps, accountId), { links: links === true })
   if (json) {
-    return JSON.stringify({ account_id: accountId, email, disabled: true, links: command.links })
+    return JSON.stringify({ account_id: accountId, email, disabled: true, links: links === true })
   }
   const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
   return `${email} is disabled: its keys are refused and its sessions are closed. ${itsLinks}`
@@ -329,7 +320,7 @@ export async function enableAccount(
   { email, account, json }: AccountOptions,
 ): Promise<string> {
   const { id: accountId } = await getAccount(deps, email, account)
-  await deps.data.accounts.enable({ accountId })
+  await operations.enableAccount(operator(deps, accountId))
   if (json) return JSON.stringify({ account_id: accountId, email, disabled: false })
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }

@@ -14,6 +14,7 @@ import { SharedOrder } from '../cluster/shared-order.ts'
 import type { Config } from '../config.ts'
 import { type Data, subjects } from '../data.ts'
 import { createDataFolder, openDataFolder, requireDatabase } from '../data-folder.ts'
+import type { Author } from '../db/author.ts'
 import { FolderLock, readHolder } from '../db/lock.ts'
 import { inTransaction } from '../db/open.ts'
 import { openSubjects, scanFunctions, writeFunctions } from '../db/subject.ts'
@@ -41,6 +42,13 @@ export interface Administration extends KeyDeps, ResolveDeps<Link> {
   /** Address of the service, without a slash at its end. */
   baseUrl: string
 }
+
+/** Goes with changes of what belongs to no account. */
+export const operatorOf = ({ clock }: Pick<KeyDeps, 'clock'>): Author => ({
+  accountId: 0,
+  by: 'operator',
+  now: clock(),
+})
 
 /** How long a command waits for a service that starts or stops. */
 const WAIT_MS = 12_000

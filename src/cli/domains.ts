@@ -7,7 +7,7 @@ import {
   setDomain as set,
 } from '../addresses/operations.ts'
 import { findAccount } from './accounts.ts'
-import { type Administration, printing } from './administration.ts'
+import { type Administration, operatorOf, printing } from './administration.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 
 const HOST = ['<HOST>', 'its name, such as go.example', parseText] as const
@@ -90,12 +90,12 @@ interface DomainOptions {
 }
 
 async function addDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await add(deps, await inputOf(deps, options))
+  const { host } = await add(deps, operatorOf(deps), await inputOf(deps, options))
   return shown(deps, host, { verb: 'is added', json: options.json })
 }
 
 async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await set(deps, await inputOf(deps, options))
+  const { host } = await set(deps, operatorOf(deps), await inputOf(deps, options))
   return shown(deps, host, { verb: 'is changed', json: options.json })
 }
 
@@ -136,7 +136,7 @@ async function removeDomain(
   { host: text, moveLinks, json }: { host: string; moveLinks?: Flag; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const host = await remove(deps, { host: text, movesLinks: moveLinks === true })
+  const host = await remove(deps, operatorOf(deps), { host: text, movesLinks: moveLinks === true })
   return json ? JSON.stringify({ domain: host, removed: true }) : `${host} is removed.\n${REMOVED}`
 }
 

@@ -4,6 +4,7 @@ import { isoTime } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import {
   type Administration,
+  operatorOf,
   PAGE,
   type Page,
   type PageOptions,
@@ -54,9 +55,12 @@ async function disableCode(
   administration: Administration,
   { link, reason, json }: { link: string; reason: string; json?: Flag },
 ): Promise<string> {
-  const { data, clock } = administration
   const code = requireCode(administration, link)
-  const found = await data.moderation.disable({ code, reason, now: clock() })
+  const found = await administration.data.moderation.disable({
+    author: operatorOf(administration),
+    code,
+    reason,
+  })
   if (!found) throw new CommandError(`no link has the code ${code}`)
   if (json) return JSON.stringify({ code, disabled: true, reason })
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
@@ -67,7 +71,10 @@ async function enableCode(
   { link, json }: { link: string; json?: Flag },
 ): Promise<string> {
   const code = requireCode(administration, link)
-  const found = await administration.data.moderation.enable({ code })
+  const found = await administration.data.moderation.enable({
+    author: operatorOf(administration),
+    code,
+  })
   if (!found) throw new CommandError(`${code} is not disabled`)
   return json ? JSON.stringify({ code, disabled: false }) : `${code} is enabled.`
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from '@commander-js/extra-typings'
-import { BAD_NAME, parseAccountName } from '../accounts/names.ts'
-import { issueOneTimeLink, NO_MEMBERS } from '../accounts/one-time-links.ts'
+import * as accounts from '../accounts/operations/accounts.ts'
+import { operator } from '../accounts/operations/asked.ts'
+import * as operations from '../accounts/operations/members.ts'
 import { ROLES } from '../accounts/roles.ts'
 import type { Role } from '../accounts/store.ts'
 import { BAD_ISSUER, isIssuer } from '../config.ts'
@@ -106,9 +107,7 @@ async function renameAccount(
 ): Promise<string> {
   await deps.writer.catchUp()
   const { id: accountId, name: before } = findAccount(deps.data.accounts, named)
-  const name = parseAccountName(text, before)
-  if (name === undefined) throw new CommandError(`the name ${BAD_NAME}`)
-  await deps.data.accounts.rename({ accountId, name })
+  const name = await accounts.renameAccount(operator(deps, accountId), text)
   if (json) return JSON.stringify({ account_id: accountId, name })
   return `${before} has the name ${name} now.`
 }
@@ -119,15 +118,9 @@ async function addMember(
 ): Promise<string> {
   await deps.writer.catchUp()
   const account = findAccount(deps.data.accounts, name)
-  const members = deps.data.accounts.listMembers(account.id)
-  if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
-    throw new CommandError(`${email} is a member of ${account.name} already`)
-  }
-  const about = { purpose: 'invite', accountId: account.id, role, email } as const
-  const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-  if ((await deps.data.oneTimeLinks.add(stored)) === 'full') throw new CommandError(NO_MEMBERS)
+  const { path, endsAt } = await operations.invite(operator(deps, account.id), { role, email })
   const link = deps.baseUrl + path
-  const ends_at = isoTime(stored.endsAt)
+  const ends_at = isoTime(endsAt)
   if (json) return JSON.stringify({ account_id: account.id, email, role, link, ends_at })
   return `Lets ${email} join ${account.name} as ${role}, once, until ${ends_at}:\n\n  ${link}\n`
 }
@@ -160,12 +153,6 @@ async function renameIssuer(
   return `${renamed === 1 ? 'A user' : `${renamed} users`} of ${from} can sign in from ${to} now.`
 }
 
-const PROBLEMS = {
-  gone: 'is not a member',
-  last_admin: 'is the only admin: give another member the role admin first',
-  last_owner: 'is the only owner of the service, and has no other account',
-}
-
 async function setMemberRole(
   deps: Administration,
   { account: name, email, role, json }: MemberOptions & { role: Role },
@@ -173,9 +160,7 @@ async function setMemberRole(
   await deps.writer.catchUp()
   const account = findAccount(deps.data.accounts, name)
   const { id: personId } = requirePerson(deps.data.accounts, email)
-  const command = { accountId: account.id, personId, role, by: null }
-  const result = await deps.data.members.setRole(command)
-  if (result !== 'done') throw new CommandError(`${email} ${PROBLEMS[result]}`)
+  await operations.changeRole(operator(deps, account.id), { personId, role })
   if (json) return JSON.stringify({ account_id: account.id, email, role })
   return `${email} has the role ${role} in ${account.name}.`
 }
@@ -187,9 +172,7 @@ async function removeMember(
   await deps.writer.catchUp()
   const account = findAccount(deps.data.accounts, name)
   const { id: personId } = requirePerson(deps.data.accounts, email)
-  const command = { accountId: account.id, personId, by: null }
-  const result = await deps.data.members.remove(command)
-  if (result !== 'done') throw new CommandError(`${email} ${PROBLEMS[result]}`)
+  await operations.removeMember(operator(deps, account.id), personId)
   if (json) return JSON.stringify({ account_id: account.id, email, removed: true })
   return `${email} is removed from ${account.name}. The sessions there have ended.`
 }

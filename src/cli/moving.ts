@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Argument, type Command, Option } from '@commander-js/extra-typings'
-import type { AccountRow } from '../accounts/store.ts'
+import type { Account } from '../accounts/store.ts'
 import { Hopcode } from '../client/client.ts'
 import {
   EXPORT_FORMATS,
@@ -165,13 +165,10 @@ async function importHosts(deps: MovingDeps, { account }: { account?: string }) 
   return hostsFor(deps, chooseAccount(deps, account), { isOperator: true })
 }
 
-function chooseAccount(
-  { data: { accounts } }: Pick<MovingDeps, 'data'>,
-  text?: string,
-): AccountRow {
-  if (text !== undefined) return findAccount(accounts, text)
+function chooseAccount({ data: { accounts } }: Pick<MovingDeps, 'data'>, text?: string): Account {
+  if (text !== undefined) return { ...findAccount(accounts, text), by: 'operator' }
   const [owner, ...others] = accounts.listOwners()
-  if (owner && others.length === 0) return accountOf(accounts, owner)
+  if (owner && others.length === 0) return { ...accountOf(accounts, owner), by: 'operator' }
   throw new CommandError(`there ${owner ? 'are several owners' : 'is no owner'}: use --account`)
 }
 

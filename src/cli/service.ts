@@ -4,7 +4,7 @@ import { isoTime, wallClock } from '../lib/clock.ts'
 import { localAddress } from '../lib/local-address.ts'
 import { print } from '../lib/log.ts'
 import { maintenanceSetting } from '../maintenance/mode.ts'
-import { type Administration, printing } from './administration.ts'
+import { type Administration, operatorOf, printing } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { type Flag, JSON_OBJECT, untilParser } from './options.ts'
 import { findService } from './socket.ts'
@@ -73,19 +73,16 @@ async function health(
 }
 
 async function beginMaintenance(
-  { data }: Administration,
+  deps: Administration,
   { until, json }: { until: number; json?: Flag },
 ): Promise<string> {
-  await data.settings.save(maintenanceSetting(until))
+  await deps.data.settings.save({ author: operatorOf(deps), ...maintenanceSetting(until) })
   if (json) return maintenanceJson(until)
   return `Maintenance until ${isoTime(until)}: the API answers 503. Short links still work.`
 }
 
-async function endMaintenance(
-  { data }: Administration,
-  { json }: { json?: Flag },
-): Promise<string> {
-  await data.settings.save(maintenanceSetting(undefined))
+async function endMaintenance(deps: Administration, { json }: { json?: Flag }): Promise<string> {
+  await deps.data.settings.save({ author: operatorOf(deps), ...maintenanceSetting(undefined) })
   return json ? maintenanceJson(undefined) : 'No maintenance.'
 }
 

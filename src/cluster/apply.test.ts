@@ -48,7 +48,7 @@ function entriesOf(batches: LoggedCall[][], from?: Entry): Entry[] {
 
 const save = (name: string, value = name): LoggedCall => ({
   name: 'settings.save',
-  args: { name, value },
+  args: { author: { accountId: 0, by: 'operator', now: 0 }, name, value },
 })
 const settingsOf = (db: Database) => db.query('SELECT name FROM settings ORDER BY name').values()
 

@@ -34,7 +34,8 @@ testLog('a starting host has entries on its disk before it reports them', async 
   }, database)
   const log = new PostgresLog({ url, host: 'other' })
   await log.head()
-  const calls = encodeCalls([{ name: 'settings.save', args: { name: 'a', value: 'a' } }])
+  const author = { accountId: 0, by: 'operator', now: 0 }
+  const calls = encodeCalls([{ name: 'settings.save', args: { author, name: 'a', value: 'a' } }])
   await log.append({ batch: 'b', version: 1, calls }, log.deadlineAfter(10_000))
   await log.close()
 

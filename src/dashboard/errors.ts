@@ -57,10 +57,7 @@ export function errorPage(
   if (request.method === 'GET' && [404, 405].includes(refusal.status) && isForm(routes, path)) {
     return seeOther(pageOfForm(routes, path))
   }
-  // `invalid_api_key` means here: the account was disabled while its form was being sent.
-  if (refusal.code === 'sign_in_needed' || refusal.code === 'invalid_api_key') {
-    return toSignIn(request)
-  }
+  if (refusal.code === 'sign_in_needed') return toSignIn(request)
   const { status, headers } = refusal
   // The error handler in dashboard.js shows `Retry-After`.
   if (status === 429 && isHtmx(request)) return htmlResponse(html``, { status, headers })

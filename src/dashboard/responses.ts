@@ -120,6 +120,14 @@ export async function atField<Result>(
   }
 }
 
+/** For `catch`: shows these errors at the fields that they are about. */
+export const failAt =
+  (fields: Readonly<Partial<Record<AppError['code'], string>>>) =>
+  (error: unknown): never => {
+    const field = error instanceof AppError ? fields[error.code] : undefined
+    throw field && error instanceof AppError ? refuseAt(field, error.message) : error
+  }
+
 /** The message of an error for a person. */
 export const wordingOf = ({ code, message }: AppError): string =>
   code === 'own_host' ? OWN_HOST : message

@@ -1,12 +1,5 @@
 import type { Code } from '../lib/code.ts'
-
-/** Who asked for a change, and when. */
-export interface EventAuthor {
-  /** Absent in the dashboard. */
-  keyId?: number | undefined
-  personId?: number | undefined
-  now?: number | undefined
-}
+import type { Author } from './author.ts'
 
 interface OfLink {
   what: 'link'
@@ -24,7 +17,7 @@ interface OfLink {
    * Absent for what the service does by itself, and after the commit of a write of another host of
    * a cluster. Inside the transaction, every host knows it.
    */
-  author?: EventAuthor | undefined
+  author?: Author | undefined
 }
 
 /** `found`: the account had it already for the URL that it shortened, and nothing has changed. */

@@ -1,5 +1,12 @@
 import type { Database } from 'bun:sqlite'
-import { localWrite, perConnection, subject, write } from './subject.ts'
+import {
+  type Authored,
+  authoredWrite,
+  localWrite,
+  perConnection,
+  subject,
+  write,
+} from './subject.ts'
 
 /**
  * Small values that outlive the process, by name. `host_settings`: those of this data folder only,
@@ -42,10 +49,10 @@ export const settings = subject({
   },
 
   writes: {
-    save: write({
+    save: authoredWrite('owner', {
       prepare(db) {
         const stored = new SettingStore(db)
-        return ({ name, value }: Setting): void => stored.set(name, value)
+        return ({ name, value }: Authored & Setting): void => stored.set(name, value)
       },
     }),
 

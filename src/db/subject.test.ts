@@ -26,7 +26,7 @@ const eventOf = (code: string, message: string | undefined): LinkEvent => ({
   code: code as Code,
   addresses: [],
   changed: [],
-  author: message === undefined ? undefined : { now: message.length },
+  author: message === undefined ? undefined : { accountId: 1, by: 'operator', now: message.length },
 })
 
 const lines = subject({

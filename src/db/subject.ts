@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile } from '../hot/journal-file.ts'
 import type { CallOptions, NamedFunctions } from '../lib/thread.ts'
+import { type Author, authorCheck, deniedError, isDenied, type Least } from './author.ts'
 import type { Event, EventReader } from './events.ts'
 
 /**
@@ -33,6 +34,11 @@ type ScanTable = Record<string, Prepare<never, unknown>>
 export interface Write<Command, Result> {
   /** The write concerns this host only and stays out of the log of a cluster. */
   readonly isLocal?: true
+  /**
+   * What the author of the command needs at least. Otherwise the writer changes nothing, and the
+   * call throws `invalid_api_key`, `sign_in_needed` or `role_needed`.
+   */
+  readonly least?: Least
   /** The result depends on the database and the arguments only: a write may run again. */
   prepare(db: Database, host: WriterHost): (message: never) => unknown
   /**
@@ -92,6 +98,17 @@ export const write = <Command, Result>(
   declared: PlainWrite<Command, Result>,
 ): Write<Command, Result> => declared
 
+/** A command that somebody asks for. */
+export interface Authored {
+  author: Author
+}
+
+/** Declares a write that somebody asks for, with what they need at least. */
+export const authoredWrite = <Command extends Authored, Result>(
+  least: Least,
+  declared: PlainWrite<Command, Result>,
+): Write<Command, Result> => ({ ...declared, least })
+
 /** Declares a write of this host only, which stays out of the log of a cluster. */
 export const localWrite = <Command, Result>(
   declared: PlainWrite<Command, Result>,
@@ -99,7 +116,7 @@ export const localWrite = <Command, Result>(
 
 /** Declares a write whose command and result have another form in messages. */
 export const packedWrite = <Command, Result, Message, Packed>(
-  declared: PackedWrite<Command, Result, Message, Packed>,
+  declared: PackedWrite<Command, Result, Message, Packed> & { least?: Least },
 ): Write<Command, Result> => declared as Write<Command, Result>
 
 /** Shares what `prepare` creates among the operations on a connection. */
@@ -179,6 +196,7 @@ export function openSubjects<All extends Subjects>(
         const packed = await callWriter(call, message, options)
         // Nothing may be awaited between the commit and its readers.
         const result = settle(declared, { packed, message }, readers)
+        if (isDenied(result)) throw deniedError(result)
         const others = whenAllApplied?.(call, options)
         if (others) await others
         return result
@@ -193,12 +211,13 @@ export function openSubjects<All extends Subjects>(
   return data as DataOf<All>
 }
 
-/** Tells the readers of a committed write. Returns its result as the caller receives it. */
+/** Tells the readers of a committed write, if it was not refused. Returns its result. */
 function settle(
   declared: WriteTable[string],
   { packed, message }: { packed: unknown; message?: unknown },
   readers: readonly EventReader[],
 ): unknown {
+  if (isDenied(packed)) return packed
   const result = declared.unpack ? declared.unpack(packed) : packed
   const events = declared.events?.(result, message) ?? []
   if (events.length > 0) for (const read of readers) read(events)
@@ -220,7 +239,7 @@ export function writeFunctions(subjects: Subjects, db: Database, host: WriterHos
   const readers = Object.values(subjects).flatMap(({ onEvents }) => onEvents?.(db) ?? [])
   return byCallName(subjects, ({ writes }) =>
     mapValues(writes, (declared) => {
-      const run = declared.prepare(db, host)
+      const run = guarded(declared, db, host)
       if (!declared.events || readers.length === 0) return run
       return (message: never) => {
         const packed = run(message)
@@ -229,6 +248,16 @@ export function writeFunctions(subjects: Subjects, db: Database, host: WriterHos
       }
     }),
   )
+}
+
+const authorCheckOn = perConnection(authorCheck)
+
+/** The write, which a message of an author who may not do it does not reach. */
+function guarded({ least, prepare }: WriteTable[string], db: Database, host: WriterHost) {
+  const run = prepare(db, host)
+  if (!least) return run
+  const denialOf = authorCheckOn(db)
+  return (message: never) => denialOf((message as Authored).author, least) ?? run(message)
 }
 
 /** All declared writes, by the names of their calls. */

@@ -49,7 +49,7 @@ test('a flush reads from the committed position, and says what is missing in the
   expect(flush(3).call).toBeUndefined()
   const { call, toResult } = flush(6)
   expect(call).toMatchObject({ name: 'hits.add', args: { from: 3, end: 6 } })
-  expect(toResult({ value: true })).toEqual({ value: 1 })
+  expect(toResult({ value: true })).toEqual({ value: { end: 6, lost: 1 } })
   expect(toResult({ value: false })).toEqual({ error: 'the hits are counted already' })
   db.close()
 })

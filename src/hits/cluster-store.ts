@@ -3,7 +3,7 @@ import type { WriterHost } from '../db/subject.ts'
 import type { JournalFile } from '../hot/journal-file.ts'
 import type { Call, Outcome } from '../lib/thread.ts'
 import { recentHits } from './recent.ts'
-import { countAdder, countsOf, findJournalPosition, positionSetter } from './store.ts'
+import { commitRange, countAdder, findJournalPosition, positionSetter } from './store.ts'
 
 /** Hits of one host's journal, as all hosts of a cluster count them. */
 interface AddHits {
@@ -52,18 +52,16 @@ export function hitCalls(db: Database, journal: Pick<JournalFile, 'read' | 'id'>
     if (call.name !== 'hits.count') return { call, toResult: (outcome) => outcome }
     const { end, now } = call.args as { end: number; now: number }
     const from = findJournalPosition(db)?.position ?? end
-    if (end <= from) return { call: undefined, toResult: () => ({ value: 0 }) }
-    const linkIds = journal.read(from, end)
-    const pairs = countsOf(linkIds)
+    if (end <= from) return { call: undefined, toResult: () => ({ value: { end, lost: 0 } }) }
+    const { counts: pairs, ...counted } = commitRange(journal, from, end)
     const counts = new Uint8Array(pairs.buffer, pairs.byteOffset, pairs.byteLength)
-    const args: AddHits = { host, journalId: journal.id, from, end, now, counts }
+    const args: AddHits = { host, journalId: journal.id, from, end: counted.end, now, counts }
     return {
       call: { name: 'hits.add', args },
       toResult: (outcome) => {
         if ('error' in outcome) return outcome
         if (!outcome.value) return { error: 'the hits are counted already' }
-        // Hits that are missing in the file.
-        return { value: end - from - linkIds.length }
+        return { value: counted }
       },
     }
   }

@@ -9,9 +9,9 @@ import type { Operations } from '../db/subject.ts'
 import { CLAIM, HEAD } from '../hot/journal-appender.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
-import { HitFlusher } from './flush.ts'
+import { HitFlusher, pauseAfter } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
-import { findJournalPosition, hitReads } from './store.ts'
+import { commitRange, findJournalPosition, hitReads } from './store.ts'
 import { hits } from './subject.ts'
 
 type Range = Parameters<Operations<typeof hits>['count']>[0]
@@ -166,4 +166,30 @@ test('a flush stops at an append in progress, and the next one counts the hits b
   await flusher.close()
   expect(hitReads(db).totals()).toEqual({ redirects: 3, position: 3 })
   expect(counts.of([1, 2])).toEqual(new Map([1, 2].map((id) => [id, 1])))
+})
+
+const journalOf = (...linkIds: number[]) => ({
+  read: (from: number, end: number) => Uint32Array.from(linkIds.slice(from, end)),
+})
+
+test('a commit ends before the hits of too many links, and the next one begins there', () => {
+  const each = Array.from({ length: 10_000 }, (_, at) => at + 1)
+  const journal = journalOf(...each, ...each, 7)
+  const first = commitRange(journal, 0, 20_001)
+  expect({ ...first, counts: first.counts.length }).toEqual({ end: 8192, lost: 0, counts: 16_384 })
+  const next = commitRange(journal, first.end, 20_001)
+  // 1,808 links, and 6,384 of them again.
+  expect({ ...next, counts: next.counts.length }).toEqual({ end: 16_384, lost: 0, counts: 16_384 })
+  const last = commitRange(journal, next.end, 20_001)
+  expect([last.end, last.counts.length]).toEqual([20_001, 2 * 3617])
+  const few = journalOf(...Array.from({ length: 60_000 }, (_, at) => 1 + (at % 8192)))
+  expect(commitRange(few, 0, 60_000).end).toBe(60_000)
+})
+
+test('flushes are rarer while there are many hits, and at most two seconds apart', () => {
+  const pauses = (hits: number) =>
+    [0.5, 4, 15, 500].map((elapsedMs) => pauseAfter({ hits, elapsedMs }, 250))
+  expect(pauses(1999)).toEqual([250, 250, 250, 250])
+  expect(pauses(2000)).toEqual([250, 400, 1500, 2000])
+  expect(pauseAfter({ hits: 5000, elapsedMs: 4 }, 5000)).toBe(5000)
 })

@@ -56,3 +56,12 @@ test('a link and an account with the same id are told apart, and few of them are
   expect(read().at(-1)).toBe(0)
   expect(read(0, { linkId: 19_999 }).at(-1)).toBe(1)
 })
+
+test('a link with hits is remembered, however many others come and go', () => {
+  const { hits, at, read } = recent()
+  for (let id = 2; id < 40_000; id++) {
+    hits.add({ linkId: id }, 1, at(0))
+    if (id % 4000 === 0) hits.add({ linkId: 1 }, 1, at(0))
+  }
+  expect(read().at(-1)).toBe(9)
+})

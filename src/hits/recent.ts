@@ -4,42 +4,55 @@ import type { CountedLinks } from './series.ts'
 
 /** Minutes that are remembered, the current one included. */
 export const RECENT_MINUTES = 30
-/** Links and accounts with hits; of more, the longest without hits are forgotten. */
-const OWNERS_MAX = 10_000
+/** Links and accounts of a generation. */
+const GENERATION_MAX = 5000
 
+/** Most links have hits in one minute only: others have a ring, with minute `m` at `m % 30`. */
 interface Row {
   /** The newest minute, since 1970. */
   minute: number
-  /** A ring: minute `m` is at `m % RECENT_MINUTES`. */
-  counts: Uint32Array
+  /** Hits of the newest minute. */
+  count: number
+  /** Those of the other minutes. */
+  ring: Uint32Array | undefined
 }
 
 /**
  * Hits per minute of the last half hour, in memory only: a restart begins anew. Runs on the writer
- * thread, which counts the hits of all hosts.
+ * thread, which counts the hits of all hosts. Rows are in two generations: when the younger one is
+ * full, the older one, whose links had no hits meanwhile, is forgotten.
  */
 export class RecentHits {
-  readonly #rows = new Map<number, Row>()
+  #young = new Map<number, Row>()
+  #old: ReadonlyMap<number, Row> = new Map()
 
   add(counted: CountedOne, count: number, now: number): void {
     const key = keyOf(counted)
     const minute = Math.floor(now / MINUTE)
-    const row = this.#rows.get(key) ?? { minute, counts: new Uint32Array(RECENT_MINUTES) }
-    forget(row, minute)
-    const at = minute % RECENT_MINUTES
-    if (minute > row.minute - RECENT_MINUTES) row.counts[at] = (row.counts[at] ?? 0) + count
-    // The most recently followed ones are last.
-    this.#rows.delete(key)
-    this.#rows.set(key, row)
-    if (this.#rows.size <= OWNERS_MAX) return
-    const [oldest] = this.#rows.keys()
-    if (oldest !== undefined) this.#rows.delete(oldest)
+    let row = this.#young.get(key)
+    if (!row) {
+      row = this.#old.get(key) ?? { minute, count: 0, ring: undefined }
+      if (this.#young.size === GENERATION_MAX) {
+        this.#old = this.#young
+        this.#young = new Map()
+      }
+      this.#young.set(key, row)
+    }
+    if (minute > row.minute) advance(row, minute)
+    if (minute === row.minute) row.count += count
+    else if (minute > row.minute - RECENT_MINUTES) {
+      row.ring ??= new Uint32Array(RECENT_MINUTES)
+      row.ring[minute % RECENT_MINUTES] = countAt(row, minute) + count
+    }
   }
 
   /** Oldest minute first, the current one last. */
   perMinute({ counted, now }: { counted: CountedLinks; now: number }): number[] {
     const each = 'linkIds' in counted ? counted.linkIds.map((linkId) => ({ linkId })) : [counted]
-    const rows = each.flatMap((one) => this.#rows.get(keyOf(one)) ?? [])
+    const rows = each.flatMap((one) => {
+      const key = keyOf(one)
+      return this.#young.get(key) ?? this.#old.get(key) ?? []
+    })
     const minute = Math.floor(now / MINUTE)
     return Array.from({ length: RECENT_MINUTES }, (_, i) => {
       const wanted = minute - RECENT_MINUTES + 1 + i
@@ -58,14 +71,22 @@ const keyOf = (counted: CountedOne): number =>
   'linkId' in counted ? counted.linkId : -counted.accountId
 
 /** Hits in a minute since 1970; 0 for one that is forgotten. */
-const countAt = (row: Row, minute: number): number =>
-  minute <= row.minute && minute > row.minute - RECENT_MINUTES
-    ? (row.counts[minute % RECENT_MINUTES] ?? 0)
-    : 0
+function countAt({ minute: newest, count, ring }: Row, minute: number): number {
+  if (minute === newest) return count
+  const isRemembered = minute < newest && minute > newest - RECENT_MINUTES
+  return isRemembered ? (ring?.[minute % RECENT_MINUTES] ?? 0) : 0
+}
 
-/** Clears the minutes between the newest one and `minute`. */
-function forget(row: Row, minute: number): void {
-  const steps = Math.min(RECENT_MINUTES, minute - row.minute)
-  for (let step = 1; step <= steps; step++) row.counts[(row.minute + step) % RECENT_MINUTES] = 0
-  row.minute = Math.max(row.minute, minute)
+/** Makes `minute`, which is later, the newest one. */
+function advance(row: Row, minute: number): void {
+  const steps = minute - row.minute
+  if (steps >= RECENT_MINUTES) row.ring = undefined
+  else {
+    const ring = row.ring ?? new Uint32Array(RECENT_MINUTES)
+    row.ring = ring
+    ring[row.minute % RECENT_MINUTES] = row.count
+    for (let step = 1; step <= steps; step++) ring[(row.minute + step) % RECENT_MINUTES] = 0
+  }
+  row.minute = minute
+  row.count = 0
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { WriterHost } from '../db/subject.ts'
-import type { JournalRange } from '../hot/journal-file.ts'
+import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
 import { assert } from '../lib/assert.ts'
 import { wallClock } from '../lib/clock.ts'
 import { type RecentHits, recentHits } from './recent.ts'
@@ -17,11 +17,8 @@ export interface JournalPosition {
  * inside a transaction of the caller: both or neither. Hits of deleted links count in the total
  * only.
  */
-export function hitAdder(
-  db: Database,
-  recent?: RecentHits,
-): (range: JournalRange, now?: number) => void {
-  const addCounts = countAdder(db, recent)
+export function hitAdder(db: Database): (range: JournalRange, now?: number) => void {
+  const addCounts = countAdder(db)
   const advance = positionSetter(db)
   return ({ linkIds, end }, now = wallClock()) => {
     addCounts(countsOf(linkIds), now)
@@ -106,6 +103,31 @@ function linkCounter(db: Database): (linkId: number, count: number) => number | 
   }
 }
 
+/** Links of a commit: with the time of each, they bound how long other writes wait behind it. */
+const LINKS_MAX = 8192
+
+export interface CountedRange {
+  /** The position after the last entry that is counted. */
+  end: number
+  /** Entries before it that are missing in the file. */
+  lost: number
+}
+
+/** What one commit counts of the journal's entries from `position` to `end`: at least one. */
+export function commitRange(
+  journal: Pick<JournalFile, 'read'>,
+  position: number,
+  end: number,
+): CountedRange & { counts: HitCountPairs } {
+  const linkIds = journal.read(position, end)
+  const lost = end - position - linkIds.length
+  const counts = countsOf(linkIds)
+  if (lost > 0 || counts.length <= 2 * LINKS_MAX) return { counts, end, lost }
+  const seen = new Set<number>()
+  const length = linkIds.findIndex((linkId) => seen.add(linkId).size > LINKS_MAX)
+  return { counts: countsOf(linkIds.subarray(0, length)), end: position + length, lost }
+}
+
 /** Counts the hits of each link. Ascending, like the rows of the table. */
 export function countsOf(hits: Uint32Array): HitCountPairs {
   const linkIds = hits.toSorted()
@@ -125,17 +147,19 @@ export function countsOf(hits: Uint32Array): HitCountPairs {
 
 /**
  * Counts the journal's entries from the committed position up to `end`, as hits of the hour of
- * `now`. Returns how many of them are missing in the file.
+ * `now`, or fewer if they are of too many links. Returns how far it has counted.
  */
 export function journalCounter(db: Database, { journal }: WriterHost) {
-  const add = hitAdder(db, recentHits(db))
-  return ({ end, now }: { end: number; now: number }): number => {
+  const addCounts = countAdder(db, recentHits(db))
+  const advance = positionSetter(db)
+  return ({ end, now }: { end: number; now: number }): CountedRange => {
     const position = findJournalPosition(db)?.position ?? end
-    if (end <= position) return 0
+    if (end <= position) return { end, lost: 0 }
     assert(journal, 'the service has opened its journal')
-    const linkIds = journal.read(position, end)
-    add({ linkIds, end }, now)
-    return end - position - linkIds.length
+    const { counts, ...counted } = commitRange(journal, position, end)
+    addCounts(counts, now)
+    advance(counted.end)
+    return counted
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { isIP } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
-import { ClientAddress, clientIp, clientNetwork, networkOf } from './client-address.ts'
+import { ClientAddress, clientIp, clientNetwork, ipv4Of, networkOf } from './client-address.ts'
 
 /** The text of the client that a request is charged to. IPv6 is without its `::/64`. */
 function clientOf(trusted: readonly string[], peer: string, forwardedFor: string | null): string {
@@ -181,4 +181,37 @@ test.each([
   const { client } = new ClientAddress([]).parsePeer(peer)
   expect(clientNetwork(client)).toBe(network)
   expect(networkOf(clientIp(client))).toBe(network)
+})
+
+test('an IPv4 address is read as ipaddr.js reads it, and no other text is one', () => {
+  const part = fc.oneof(
+    fc.integer({ min: 0, max: 300 }).map(String),
+    fc.constantFrom('', '00', '1a'),
+  )
+  const parts = fc.array(part, { minLength: 3, maxLength: 5 })
+  const texts = fc.oneof(
+    parts.map((all) => all.join('.')),
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(texts, (text) => {
+      const bytes = isIPv4(text) ? ipaddr.IPv4.parse(text).toByteArray() : undefined
+      expect(ipv4Of(text)).toBe(bytes && Buffer.from(bytes).readUInt32BE())
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('peers are told apart, also after many others', () => {
+  for (const trusted of [NONE, ['10.0.0.0/24']]) {
+    const address = new ClientAddress(trusted)
+    for (let n = 0; n < 5000; n++) {
+      const peer = `10.${n >> 8}.0.${n & 255}`
+      const { client, isProxy } = address.parsePeer(peer)
+      expect([clientIp(client), isProxy]).toEqual([peer, trusted !== NONE && n < 256])
+      expect(address.parsePeer(peer).client).toEqual(client)
+    }
+  }
 })

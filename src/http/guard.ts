@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
 import type { BudgetGroup } from '../accounts/plans.ts'
-import type { Account } from '../accounts/store.ts'
+import type { KeyHolder } from '../accounts/store.ts'
 import type { Decider } from '../db/writer.ts'
 import { AppError, degradedError, retryAfter } from '../errors.ts'
 import type { ClientAddress } from '../hot/client-address.ts'
@@ -45,7 +45,7 @@ export function admit(
   deps: GuardDeps,
   context: RequestContext,
   { budget: group, duringMaintenance = false, reportsState = false }: GuardOptions,
-): Account | undefined {
+): KeyHolder | undefined {
   const { limiter, address } = deps
   const { request, set } = context
   set.headers[REQUEST_ID] = newRequestId()
@@ -171,7 +171,7 @@ export function publicly(deps: GuardDeps, options: GuardOptions) {
 export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
   const enter = (request: Request, set: object) =>
     admit(deps, { request, set: set as ResponseState }, { budget })
-  const requireAccount = (account: Account | undefined) => {
+  const requireAccount = (account: KeyHolder | undefined) => {
     if (!account) throw new AppError('invalid_api_key')
     if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
     return { account }

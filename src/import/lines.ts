@@ -3,13 +3,14 @@ import type { Address, NamedAddress } from '../addresses/address.ts'
 import type { domains } from '../addresses/domains.ts'
 import type { AliasRules } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
+import { authorOf } from '../db/author.ts'
 import type { DataOf } from '../db/subject.ts'
-import { AppError, REFUSALS } from '../errors.ts'
+import { REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import { refusalOfUrls } from '../links/check.ts'
 import type { WriteDeps } from '../links/create.ts'
-import { authorOf, packSecrets } from '../links/link.ts'
+import { packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
 import {
   type LinkProperties,
@@ -236,10 +237,7 @@ const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
 
 /** A background call: other writes come first. */
 async function write({ data }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
-  const options = { background: true, isAcknowledged: true }
-  const result = await data.imports.add(message, options)
-  if (!result) throw new AppError('invalid_api_key')
-  return result
+  return data.imports.add(message, { background: true, isAcknowledged: true })
 }
 
 /** The row if it may be stored, or else its result. */

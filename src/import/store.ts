@@ -4,17 +4,12 @@ import { type Address, addressKey, hasAddress } from '../addresses/address.ts'
 import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
+import type { Author } from '../db/author.ts'
 import type { Event } from '../db/events.ts'
-import { scan, subject, write } from '../db/subject.ts'
+import { authoredWrite, scan, subject } from '../db/subject.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { creationEvent, linkEvent } from '../links/events.ts'
-import {
-  type Author,
-  type Link,
-  type LinkSecrets,
-  type NamedLink,
-  unpackSecrets,
-} from '../links/link.ts'
+import { type Link, type LinkSecrets, type NamedLink, unpackSecrets } from '../links/link.ts'
 import { bytesOfProperties, type LinkProperties, NO_PROPERTIES } from '../links/property-table.ts'
 import { linkInserter, linkKeeper } from '../links/put.ts'
 import {
@@ -84,13 +79,11 @@ export const imports = subject({
   writes: {
     /**
      * Creates the links of the rows that are new. Of what exists, only a scheduled deletion is
-     * canceled, so that the same call again changes nothing. Undefined if the account or the key is
-     * not active.
+     * canceled, so that the same call again changes nothing.
      */
-    add: write({
+    add: authoredWrite('editor', {
       prepare: importer,
       events(result, message) {
-        if (!result) return []
         const { accountId, restored } = result
         const author = message?.author
         const about = { changed: ['delete_at'], author }
@@ -111,9 +104,8 @@ function importer(db: Database) {
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
   const keep = linkKeeper(db)
-  return (message: ImportMessage): ImportResult | undefined => {
+  return (message: ImportMessage): ImportResult => {
     const { accountId } = message.author
-    if (!accounts.isActive(message.author)) return undefined
     const before = accounts.stored(accountId)
     const result = decideAll(message, { addresses, before }, (row, secrets, aliases) =>
       insert(row, secrets, { accountId, aliases }),

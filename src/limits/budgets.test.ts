@@ -56,7 +56,7 @@ test('redirects of an address have a window of their own, and an account’s are
     remaining: 0,
     retryAfter: 60,
   })
-  const account = { id: 1, plan: 'free' as const, keyId: 1 }
+  const account = { id: 1, plan: 'free' as const }
   for (const charge of ['redirect', 'read', 'redirect', 'read', 'redirect'] as const) {
     expect(limiter.take(charge, account, SCHOOL).allowed).toBe(true)
   }
@@ -80,7 +80,7 @@ test('limiters of the same memory, as in other threads, share all windows', () =
   expect(passed(other, 'redirect', SCHOOL, 4000)).toBe(2000)
   expect(passed(limiter, 'read', SCHOOL, 200)).toBe(200)
   expect(passed(other, 'read', SCHOOL, 200)).toBe(100)
-  const account = { id: 1, plan: 'free' as const, keyId: 1 }
+  const account = { id: 1, plan: 'free' as const }
   for (let i = 0; i < 3; i++) other.take('write', account, SCHOOL)
   expect(limiter.usage(account).write).toEqual({ limit: 4, used: 3 })
 })

@@ -4,6 +4,9 @@ import type { Client } from '../hot/client-address.ts'
 import { SlidingWindow, type WindowMemory } from '../hot/sliding-window.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 
+/** The account whose budget a request spends. */
+type Spender = Pick<Account, 'id' | 'plan'>
+
 /** Maximum number of callers per window. hot/sliding-window.ts states the memory of each. */
 const ADDRESSES_MAX = 393_216
 const ACCOUNTS_MAX = 49_152
@@ -137,7 +140,7 @@ export class RateLimiter {
   }
 
   /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
-  usage({ id, plan }: Account): Record<BudgetGroup, Usage> {
+  usage({ id, plan }: Spender): Record<BudgetGroup, Usage> {
     const { plans } = this.memory
     const now = Math.floor(this.#thread.monotonic())
     const of = (group: BudgetGroup): Usage => {
@@ -150,7 +153,7 @@ export class RateLimiter {
   }
 
   /** Whether `take` would allow a request. Spends nothing. */
-  hasRoom(charge: BudgetGroup, account: Account | undefined, client: Client): boolean {
+  hasRoom(charge: BudgetGroup, account: Spender | undefined, client: Client): boolean {
     const { plans, anonymous } = this.memory
     const limit = account ? plans[account.plan][charge] : anonymous[charge]
     const window = account ? this.#accounts[charge] : this.#addresses[charge]
@@ -160,14 +163,14 @@ export class RateLimiter {
   }
 
   /** Spends one request of the caller's budget; a refused request spends nothing. */
-  take(charge: Charge, account: Account | undefined, { keyHigh, keyLow }: Client): Budget {
+  take(charge: Charge, account: Spender | undefined, { keyHigh, keyLow }: Client): Budget {
     if (account) return this.takeOf(account, charge === 'redirect' ? 'read' : charge)
     const limit = this.memory.anonymous[charge]
     return this.#takeFrom(this.#addresses[charge], limit, keyHigh, keyLow)
   }
 
   /** Spends one request of the account's budget. */
-  takeOf({ id, plan }: Account, group: BudgetGroup): Budget {
+  takeOf({ id, plan }: Spender, group: BudgetGroup): Budget {
     return this.#takeFrom(this.#accounts[group], this.memory.plans[plan][group], 0, id)
   }
 

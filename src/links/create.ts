@@ -2,6 +2,7 @@ import type { Plan, PlanLimits } from '../accounts/plans.ts'
 import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
+import { authorOf } from '../db/author.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
@@ -84,9 +85,7 @@ async function createLink(
   const { code, patch, aliases = {} } = draft
   const { item, passcode } = newLinkOf(deps, draft)
   const link = await deps.links.createLink({
-    accountId: account.id,
-    keyId: account.keyId,
-    createdAt: deps.clock(),
+    author: authorOf(account, deps.clock()),
     item,
     isGenerated: !code,
     reuse,
@@ -171,9 +170,7 @@ async function createLinks(
     return item
   })
   const created = await links.create({
-    accountId: account.id,
-    keyId: account.keyId,
-    createdAt: clock(),
+    author: authorOf(account, clock()),
     items,
     quota,
   })

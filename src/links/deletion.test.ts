@@ -5,19 +5,14 @@ import { AccountDeletion } from './deletion.ts'
 
 type DeletionData = ConstructorParameters<typeof AccountDeletion>[0]['data']
 
-const accountsWith = (
-  used: Pick<DeletionData['accounts'], 'listDeleted' | 'beginDeletion' | 'remove'>,
-) => ({ accounts: used }) as DeletionData
+const accountsWith = (used: Pick<DeletionData['accounts'], 'listDeleted' | 'remove'>) =>
+  ({ accounts: used }) as DeletionData
 
 test('a stop waits for no more than the batch under way, and leaves the account for the next start', async () => {
   const calls: string[] = []
   const deletion = new AccountDeletion({
     data: accountsWith({
       listDeleted: () => [],
-      async beginDeletion() {
-        calls.push('beginDeletion')
-        return true
-      },
       remove: async () => void calls.push('remove'),
     }),
     links: {
@@ -30,9 +25,8 @@ test('a stop waits for no more than the batch under way, and leaves the account 
     },
     log: createLog({ level: 'silent' }),
   })
-  const begun = await deletion.begin(1, 0)
-  if (begun) await begun.done
-  expect(calls).toEqual(['beginDeletion', 'deleteSome'])
+  await deletion.finish(1)
+  expect(calls).toEqual(['deleteSome'])
 })
 
 test('in a cluster, a deletion that another host has left unfinished is taken over', async () => {
@@ -41,7 +35,6 @@ test('in a cluster, a deletion that another host has left unfinished is taken ov
   const deletion = new AccountDeletion({
     data: accountsWith({
       listDeleted: () => [...deleted],
-      beginDeletion: async () => true,
       async remove({ accountId }) {
         deleted.splice(deleted.indexOf(accountId), 1)
         removed.push(accountId)

@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
+import type { accounts } from '../accounts/operations/accounts.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
-import type { accounts } from '../accounts/writes.ts'
+import { authorOf } from '../db/author.ts'
 import type { DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { authorOf } from './link.ts'
 import { requireOwnedIds, type UpdateDeps } from './update.ts'
 import type { LinkWriter } from './writer.ts'
 
@@ -111,7 +111,7 @@ interface AccountDeletionOptions {
   takeOverMs?: number | undefined
 }
 
-/** Deletes accounts and all their links, in batches. Resumes interrupted deletions at a start. */
+/** Deletes closed accounts and all their links, in batches. Resumes what a stop has interrupted. */
 export class AccountDeletion {
   readonly #options: AccountDeletionOptions
   readonly #queued = new Set<AccountId>()
@@ -127,13 +127,16 @@ export class AccountDeletion {
     this.#timer.unref()
   }
 
-  /**
-   * Closes the account immediately and deletes its links in the background; `done` resolves after
-   * the last one. Returns false and changes nothing for the last owner of the service.
-   */
-  async begin(accountId: AccountId, now: number): Promise<false | { done: Promise<void> }> {
-    const isStarted = await this.#options.data.accounts.beginDeletion({ accountId, now })
-    return isStarted && { done: this.#queue(accountId) }
+  /** Deletes what a closed account has left, in the background. Resolves after the last link. */
+  finish(id: AccountId): Promise<void> {
+    this.#queued.add(id)
+    this.#work = this.#work
+      .then(() => this.#deleteLinks(id))
+      .catch((error: unknown) => {
+        this.#options.log.error('account.not_deleted', { account_id: id }, error)
+      })
+      .finally(() => this.#queued.delete(id))
+    return this.#work
   }
 
   /** Stops after the current batch. The next start resumes. */
@@ -146,21 +149,10 @@ export class AccountDeletion {
   #resume(): void {
     const { data, log } = this.#options
     try {
-      for (const id of data.accounts.listDeleted()) if (!this.#queued.has(id)) this.#queue(id)
+      for (const id of data.accounts.listDeleted()) if (!this.#queued.has(id)) this.finish(id)
     } catch (error) {
       log.warn('account.deletions_not_read', { reason: messageOf(error) })
     }
-  }
-
-  #queue(id: AccountId): Promise<void> {
-    this.#queued.add(id)
-    this.#work = this.#work
-      .then(() => this.#deleteLinks(id))
-      .catch((error: unknown) => {
-        this.#options.log.error('account.not_deleted', { account_id: id }, error)
-      })
-      .finally(() => this.#queued.delete(id))
-    return this.#work
   }
 
   async #deleteLinks(accountId: AccountId): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
-import { accounts } from '../accounts/writes.ts'
+import { accounts } from '../accounts/operations/accounts.ts'
 import type { Event } from '../db/events.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
@@ -20,7 +20,7 @@ const URL_A = 'https://example.com/a'
 const URL_B = 'https://example.com/b'
 const passcodeHash = new Uint8Array(32)
 const quota = { linksMax: 0, urlBytesMax: 0 }
-const author = { accountId: 1, keyId: undefined, now: 5 }
+const author = { accountId: 1, by: 'operator', now: 5 } as const
 const code = (text: string) => text as Code
 const item = (text: string, url: string) => ({
   code: code(text),
@@ -63,8 +63,7 @@ const rules = { what: 'rules_changed' }
 test('a follower knows what each write has done to which link, and who asked for it', () => {
   using folder = temporaryFolderInMemory()
   const { db, eventsOf } = setUp(join(folder.path, 'hopcode.db'))
-  const create = (...items: ReturnType<typeof item>[]) =>
-    encodeCreate({ accountId: 1, createdAt: 5, items, quota })
+  const create = (...items: ReturnType<typeof item>[]) => encodeCreate({ author, items, quota })
   const of = (linkId: number, text: string) => ({
     what: 'link',
     accountId: 1,
@@ -87,7 +86,7 @@ test('a follower knows what each write has done to which link, and who asked for
     { ...of(2, 'AAAAAB'), kind: 'created', isImported: false },
   ])
   told('links.create', create(item('AAAAAC', URL_A)), [{ ...of(1, 'AAAAAA'), kind: 'found' }])
-  const about = { accountId: 1, createdAt: 5, quota, isGenerated: true, reuse: false }
+  const about = { author, quota, isGenerated: true, reuse: false }
   const aliases = { set: [{ domainId: 0, path: 'the-menu' }] }
   told('links.createOne', { ...about, item: item('AAAAAC', URL_A), patch: {}, aliases }, [
     { ...of(3, 'AAAAAC'), kind: 'created', addresses: aliases.set },
@@ -107,7 +106,7 @@ test('a follower knows what each write has done to which link, and who asked for
     { ...of(3, 'AAAAAC'), kind: 'changed', changed: ['aliases'], addresses: aliases.set },
   ])
   told('links.patch', { ids: [3], patch: {}, quota, author: { ...author, accountId: 2 } }, [])
-  const disable = { code: code('AAAAAB'), reason: 'abuse', now: 7 }
+  const disable = { author: { ...author, now: 7 }, code: code('AAAAAB'), reason: 'abuse' }
   told('moderation.disable', disable, [
     { ...of(2, 'AAAAAB'), kind: 'disabled', author: { now: 7 } },
     rules,

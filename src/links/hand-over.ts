@@ -2,19 +2,19 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId, PersonId } from '../accounts/store.ts'
 import { MAY_USE } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
+import { memberOf } from '../db/author.ts'
 import { REFS_MAX } from '../db/schema.ts'
+import type { Authored } from '../db/subject.ts'
 import { NAMED_LINK, type NamedLink } from './link.ts'
 import { storedBytes } from './property-table.ts'
 import { accountCounts, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
 
-export interface HandOver {
+/** Its author must be an admin of both accounts. */
+export interface HandOver extends Authored {
   /** Links of other accounts, and those that will be deleted, are skipped. At most 1,000. */
   ids: readonly number[]
-  from: AccountId
   to: AccountId
-  /** Must be an admin of both accounts. */
-  by: PersonId
   /** Of the account `to`. */
   quota: Quota
   /** What only accounts of owners may have, by the settings of the service. */
@@ -51,8 +51,9 @@ export function missingRights(db: Database) {
        WHEN ?5 AND EXISTS (SELECT 1 FROM links WHERE id ${ids} AND destinations IS NOT NULL)
          THEN 'destinations' END AS missing`,
   )
-  return ({ ids, to, by, ownersOnly }: Omit<HandOver, 'from' | 'quota'>): MissingRight | null => {
+  return ({ ids, to, author, ownersOnly }: Omit<HandOver, 'quota'>): MissingRight | null => {
     const { aliases, destinations } = ownersOnly
+    const by = memberOf(author.by)
     return find.get(to, JSON.stringify(ids), by, aliases, destinations)?.missing ?? null
   }
 }
@@ -106,8 +107,9 @@ export function handOverWrite(db: Database) {
   )
 
   return (command: HandOver): MovedLink[] | HandOverRefusal => {
-    const { ids, from, to, by, quota } = command
-    if (isAllowed.get(by, from, to)?.n !== 2) return 'not_allowed'
+    const { ids, to, quota, author } = command
+    const from = author.accountId
+    if (isAllowed.get(memberOf(author.by), from, to)?.n !== 2) return 'not_allowed'
     const links = find.all(JSON.stringify(ids), from)
     const urlBytes = links.reduce((sum, link) => sum + link.urlBytes, 0)
     const moved = { links: links.length, urlBytes }

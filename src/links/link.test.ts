@@ -4,9 +4,7 @@ import { type CreateLinks, decodeCreate, encodeCreate } from './link.ts'
 import { urlKey } from './url.ts'
 
 const command = (...urls: string[]): CreateLinks => ({
-  accountId: 7,
-  keyId: 9,
-  createdAt: 1_750_000_000_000,
+  author: { accountId: 7, by: { keyId: 9 }, now: 1_750_000_000_000 },
   items: urls.map((url, at) => ({
     url,
     urlKey: urlKey(new URL(url)),

@@ -1,6 +1,7 @@
-import type { Account, AccountId } from '../accounts/store.ts'
+import type { AccountId } from '../accounts/store.ts'
 import { ADDRESS_COLUMNS, type DisplayedLink } from '../addresses/names.ts'
 import type { Quota } from '../config.ts'
+import type { Author } from '../db/author.ts'
 import type { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
@@ -47,28 +48,9 @@ export type NewLink = Pick<Link, 'code' | 'url'> & LinkSecrets
  */
 export type CreatedLink = Link & { reused: boolean; restored?: true | undefined }
 
-/**
- * The account and key of a request that changes links. A request is authenticated before its body
- * has arrived, so the writer checks again, as of `now`, that both are active.
- */
-export interface Author {
-  accountId: AccountId
-  /** Absent in the dashboard. */
-  keyId?: number | undefined
-  now: number
-}
-
-export const authorOf = ({ id, keyId }: Account, now: number): Author => ({
-  accountId: id,
-  keyId,
-  now,
-})
-
 export interface CreateLinks {
-  accountId: AccountId
-  /** The `keyId` of the `Author`; `createdAt` is its `now`. */
-  keyId?: number | undefined
-  createdAt: number
+  /** Its `now` is when the links are created. */
+  author: Author
   items: readonly NewLink[]
   /** Items that do not fit are refused one by one. */
   quota: Quota

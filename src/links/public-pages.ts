@@ -1,9 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { ADDRESS_COLUMNS, type DisplayedLink, prepareAddressed } from '../addresses/names.ts'
-import { subject, write } from '../db/subject.ts'
-import type { Author } from './link.ts'
-import { accountCounts } from './quota.ts'
+import { type Authored, authoredWrite, subject } from '../db/subject.ts'
 
 interface PublicPage extends DisplayedLink {
   linkId: number
@@ -14,8 +12,7 @@ interface PublicPage extends DisplayedLink {
   showsUrl: number
 }
 
-interface ShareCommand {
-  author: Author
+interface ShareCommand extends Authored {
   linkId: number
   /** Keyed hash of the token in the address. */
   hash: Uint8Array
@@ -44,22 +41,19 @@ export const publicPages = subject({
 
   writes: {
     /** Creates the page of a link, or gives it another address. False: nothing is changed. */
-    share: write({
+    share: authoredWrite('editor', {
       prepare(db) {
-        const accounts = accountCounts(db)
         const set = db.prepare<null, [Uint8Array, number, number, number]>(
           `INSERT INTO shared_pages (link_id, hash, shows_url)
            SELECT id, ?1, ?2 FROM links WHERE id = ?3 AND account_id = ?4
            ON CONFLICT (link_id) DO UPDATE SET hash = ?1, shows_url = ?2`,
         )
-        return ({ author, linkId, hash, showsUrl }: ShareCommand): boolean => {
-          if (!accounts.isActive(author)) return false
-          return set.run(hash, showsUrl ? 1 : 0, linkId, author.accountId).changes > 0
-        }
+        return ({ author, linkId, hash, showsUrl }: ShareCommand): boolean =>
+          set.run(hash, showsUrl ? 1 : 0, linkId, author.accountId).changes > 0
       },
     }),
 
-    unshare: write({
+    unshare: authoredWrite('editor', {
       prepare(db) {
         const remove = db.prepare<null, [number, AccountId]>(
           `DELETE FROM shared_pages

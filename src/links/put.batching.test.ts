@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
-import { accounts } from '../accounts/writes.ts'
+import { accounts } from '../accounts/operations/accounts.ts'
 import { checkDatabase } from '../backup/invariants.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
@@ -46,13 +46,13 @@ const newLink = fc.record({ url, code }).map((link) => ({
   code: link.code,
   passcodeHash,
 }))
-const author = accountId.map((account) => ({ accountId: account, now }))
+const author = accountId.map((account) => ({ accountId: account, by: 'operator', now }) as const)
 const call = <Args>(name: string, args: fc.Arbitrary<Args>): fc.Arbitrary<Call> =>
   args.map((value) => ({ name, args: value }))
 
 const creation = fc
-  .record({ accountId, quota, items: fc.array(newLink, { minLength: 1, maxLength: 4 }) })
-  .map((command) => encodeCreate({ ...command, createdAt: now }))
+  .record({ author, quota, items: fc.array(newLink, { minLength: 1, maxLength: 4 }) })
+  .map((command) => encodeCreate(command))
 const change = fc
   .record({ id, url, quota, author })
   .map(({ url: text, ...command }) => ({ ...command, ...keyed(text) }))
@@ -80,7 +80,7 @@ const patch = fc.record(
 
 const single = fc
   .record({
-    accountId,
+    author,
     quota,
     patch,
     url: fc.option(url),
@@ -92,7 +92,6 @@ const single = fc
   })
   .map(({ url: text, code: wanted, ...command }) => ({
     ...command,
-    createdAt: now,
     item: {
       ...(text === null ? { url: null, urlKey: null } : keyed(text)),
       code: wanted,
@@ -111,14 +110,11 @@ const calls = fc.array(
     call('links.undoDeletion', fc.record({ ids, author })),
     call('links.deleteDue', fc.record({ now: fc.constantFrom(1, 2), most: fc.constantFrom(1, 9) })),
     call('links.deleteSome', fc.record({ accountId, most: fc.integer({ min: 1, max: 3 }) })),
-    call(
-      'moderation.disable',
-      fc.record({ code, reason: fc.constant('abuse'), now: fc.constant(now) }),
-    ),
-    call('moderation.enable', fc.record({ code })),
-    call('accounts.disable', fc.record({ accountId, links: fc.boolean(), now: fc.constant(now) })),
-    call('accounts.enable', fc.record({ accountId })),
-    call('settings.save', fc.record({ name: fc.constant('a'), value: fc.string() })),
+    call('moderation.disable', fc.record({ author, code, reason: fc.constant('abuse') })),
+    call('moderation.enable', fc.record({ author, code })),
+    call('accounts.disable', fc.record({ author, links: fc.boolean() })),
+    call('accounts.enable', fc.record({ author })),
+    call('settings.save', fc.record({ author, name: fc.constant('a'), value: fc.string() })),
     call('links.index', fc.record({ rowsMax: fc.integer({ min: 1, max: 3 }) })),
     call('deleteAndFail', fc.record({ id, author })),
   ),

@@ -13,12 +13,12 @@ import {
 } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
-import { perConnection } from '../db/subject.ts'
+import type { Author } from '../db/author.ts'
+import { type Authored, perConnection } from '../db/subject.ts'
 import { type Code, newCode, toCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
 import { handOverWrite } from './hand-over.ts'
 import {
-  type Author,
   type CreatedLink,
   type CreateLinks,
   type CreateMessage,
@@ -114,7 +114,7 @@ export interface Patched {
 }
 
 type Problem = 'bad_times' | 'too_many_tags' | 'bad_domain'
-export type PatchRefusal = 'not_active' | Problem | QuotaName | AliasRefusal
+export type PatchRefusal = Problem | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
 interface OwnedLink extends Pick<Link, 'id' | 'code' | 'accountId' | 'url'> {
@@ -146,7 +146,8 @@ function creation(db: Database) {
   const domains = domainUses(db)
 
   /** One link per item, in order: a new one, or the one that the account has for the URL. */
-  const create = ({ accountId, createdAt, items, quota }: CreateLinks): Creation[] => {
+  const create = ({ author, items, quota }: CreateLinks): Creation[] => {
+    const { accountId, now: createdAt } = author
     const before = accounts.stored(accountId)
     const about = { accountId, createdAt, domainId: domains.defaultOf(accountId) }
     let total = before
@@ -167,12 +168,9 @@ function creation(db: Database) {
   }
 
   return {
-    /** JSON of one `Creation` per item. Undefined if the account or the key is not active. */
-    createEncoded(message: CreateMessage): string | undefined {
-      const command = decodeCreate(message)
-      if (!accounts.isActive({ ...command, now: command.createdAt })) return undefined
-      return JSON.stringify(create(command))
-    },
+    /** JSON of one `Creation` per item. */
+    createEncoded: (message: CreateMessage): string =>
+      JSON.stringify(create(decodeCreate(message))),
   }
 }
 
@@ -186,8 +184,8 @@ function singleCreation(db: Database) {
   return {
     /** A link with its properties and aliases, or why nothing was created. */
     createLink(command: CreateLink): CreatedOne | CreateRefusal {
-      const { accountId, createdAt, isGenerated, quota } = command
-      if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
+      const { isGenerated, quota } = command
+      const { accountId, now: createdAt } = command.author
       const mayReuse = command.item.url !== null && command.reuse !== false
       const existing = mayReuse && reuse(accountId, command.item.urlKey)
       if (existing) return { link: existing }
@@ -288,9 +286,8 @@ function change(db: Database) {
       setHash.get(after, id, before),
 
     /** Undefined if the account has the link no more. A shorter URL always fits. */
-    changeUrl(command: ChangeUrl): ChangedUrl | 'not_active' | QuotaName | undefined {
+    changeUrl(command: ChangeUrl): ChangedUrl | QuotaName | undefined {
       const { id, url, urlKey, quota, author } = command
-      if (!accounts.isActive(author)) return 'not_active'
       const old = findStored.get(id)
       if (old?.accountId !== author.accountId) return undefined
       const added = { links: 0, urlBytes: bytesOf(url) - bytesOf(old.url) }
@@ -315,7 +312,6 @@ function propertyWrites(db: Database) {
     /** The changed links, or why none was changed. */
     patchLinks(command: PatchLinks): Patched | PatchRefusal {
       const { ids, patch, quota, author } = command
-      if (!accounts.isActive(author)) return 'not_active'
       const names = namesIn(patch)
       const changes = rows.find(ids, author.accountId).map((before) => {
         const after = applyPatch(before, patch)
@@ -468,7 +464,7 @@ function leavingDomain(db: Database) {
    * Gives at most `most` links and as many aliases of a domain to the primary one, except aliases
    * that it has. New links of accounts do not get the domain any more.
    */
-  return ({ id, most }: { id: number; most: number }) => {
+  return ({ id, most }: Authored & { id: number; most: number }) => {
     clear.run(id)
     return { links: links.all(id, most), aliases: aliases.all(id, most) }
   }
@@ -501,9 +497,7 @@ function deletion(db: Database) {
      WHERE id IN (SELECT value FROM json_each(?2)) AND account_id = ?3 RETURNING ${NAMED_LINK}`,
   )
   const schedule = (deleteAt: number | null, ids: readonly number[], author: Author) =>
-    accounts.isActive(author)
-      ? setTime.all(deleteAt, JSON.stringify(ids), author.accountId)
-      : 'not_active'
+    setTime.all(deleteAt, JSON.stringify(ids), author.accountId)
 
   const remove = (id: number): Link | undefined => {
     const removed = removeLink.get(id)
@@ -526,17 +520,15 @@ function deletion(db: Database) {
 
   return {
     /** The link that is deleted, with its hits; undefined if the account has it no more. */
-    deleteLink({ id, author }: { id: number; author: Author }): Link | 'not_active' | undefined {
-      if (!accounts.isActive(author)) return 'not_active'
-      return isOwned.get(id, author.accountId) ? remove(id) : undefined
-    },
+    deleteLink: ({ id, author }: { id: number; author: Author }): Link | undefined =>
+      isOwned.get(id, author.accountId) ? remove(id) : undefined,
 
     /** Deletes the oldest links of an account, at most `most`. */
     deleteLinksOf: ({ accountId, most }: { accountId: AccountId; most: number }) =>
       removeAll(idsOf.all(accountId, most)),
 
     /** Links that are scheduled already keep their time. */
-    scheduleDeletion: ({ ids, deleteAt, author }: ScheduleDeletion): NamedLink[] | 'not_active' =>
+    scheduleDeletion: ({ ids, deleteAt, author }: ScheduleDeletion) =>
       schedule(deleteAt, ids, author),
 
     undoDeletion: ({ ids, author }: Omit<ScheduleDeletion, 'deleteAt'>) =>

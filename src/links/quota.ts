@@ -3,7 +3,6 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { formatBytes } from '../lib/bytes.ts'
-import type { Author } from './link.ts'
 
 /** The quota of a plan that a change would exceed: the name of the setting's field. */
 export type QuotaName = keyof Quota
@@ -37,18 +36,13 @@ export const quotaText = (name: QuotaName, quota: Quota): string =>
 export const quotaError = (name: QuotaName, quota: Quota): AppError =>
   new AppError('quota_exceeded', `your plan stores at most ${quotaText(name, quota)}`)
 
-/** The stored links and bytes of each account, and whether it is active. */
+/** The stored links and bytes of each account. */
 export function accountCounts(db: Database) {
   const counts = db.prepare<Stored, [AccountId]>(
     'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
   )
   const add = db.prepare<null, [number, number, AccountId]>(
     'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
-  )
-  const active = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
-    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
-     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
-       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
   )
   const stored = (accountId: AccountId): Stored => counts.get(accountId) ?? NOTHING_STORED
   return {
@@ -65,8 +59,5 @@ export function accountCounts(db: Database) {
     add(accountId: AccountId, { links, urlBytes }: Stored): void {
       add.run(links, urlBytes, accountId)
     },
-
-    isActive: ({ accountId, keyId, now }: Author): boolean =>
-      active.get(accountId, keyId ?? null, now) !== null,
   }
 }

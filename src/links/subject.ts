@@ -1,10 +1,11 @@
+import type { Author } from '../db/author.ts'
 import { RULES_CHANGED } from '../db/events.ts'
-import { packedWrite, subject, write } from '../db/subject.ts'
+import { authoredWrite, packedWrite, subject, write } from '../db/subject.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import { creationEvent, linkEvent, namesOf } from './events.ts'
 import { missingRights } from './hand-over.ts'
 import { codeScans } from './known-codes.ts'
-import { type Author, encodeCreate, type NamedLink } from './link.ts'
+import { encodeCreate, type NamedLink } from './link.ts'
 import { type Creation, linkWrites } from './put.ts'
 import { LinkReads } from './read.ts'
 import { indexWrites } from './search-index.ts'
@@ -20,29 +21,28 @@ export const links = subject({
 
     /** One result for each link of a batch, in order. */
     create: packedWrite({
+      least: 'editor',
       pack: encodeCreate,
       prepare: (db) => linkWrites(db).createEncoded,
-      unpack: (packed: string | undefined): Creation[] | 'not_active' =>
-        packed === undefined ? 'not_active' : (JSON.parse(packed) as Creation[]),
+      unpack: (packed: string) => JSON.parse(packed) as Creation[],
       events(created, message) {
-        if (created === 'not_active') return []
-        const author = message && { keyId: message.keyId, now: message.createdAt }
+        const author = message?.author
         const links = created.filter((link) => typeof link !== 'string')
         return links.map((link) => creationEvent(link, { author }))
       },
     }),
 
     /** A link with its properties and aliases. */
-    createOne: write({
+    createOne: authoredWrite('editor', {
       prepare: (db) => linkWrites(db).createLink,
       events(created, command) {
         if (typeof created === 'string' || 'taken' in created) return []
-        const author = command && { keyId: command.keyId, now: command.createdAt }
-        return [creationEvent(created.link, { author, addresses: created.aliases?.changed })]
+        const { link, aliases } = created
+        return [creationEvent(link, { author: command?.author, addresses: aliases?.changed })]
       },
     }),
 
-    changeUrl: write({
+    changeUrl: authoredWrite('editor', {
       prepare: (db) => linkWrites(db).changeUrl,
       events(result, command) {
         if (typeof result !== 'object') return []
@@ -53,7 +53,7 @@ export const links = subject({
       },
     }),
 
-    patch: write({
+    patch: authoredWrite('editor', {
       prepare: (db) => linkWrites(db).patchLinks,
       events(patched, command) {
         if (typeof patched === 'string' || 'taken' in patched) return []
@@ -81,7 +81,7 @@ export const links = subject({
     }),
 
     /** Gives links and aliases of a domain to the primary one. */
-    leaveDomain: write({
+    leaveDomain: authoredWrite('owner', {
       prepare: (db) => linkWrites(db).leaveDomain,
       events: ({ links, aliases }) => [
         ...links.map((link) => linkEvent('changed', link, { changed: ['domain'] })),
@@ -97,23 +97,22 @@ export const links = subject({
     }),
 
     /** The links that were moved. */
-    handOver: write({
+    handOver: authoredWrite('admin', {
       prepare: (db) => linkWrites(db).handOver,
       events(result, command) {
         if (typeof result === 'string') return []
-        const author = command && { personId: command.by }
         return result.map(({ fromAccountId, ...link }) => ({
-          ...linkEvent('changed', link, { author }),
+          ...linkEvent('changed', link, { author: command?.author }),
           kind: 'moved' as const,
           fromAccountId,
         }))
       },
     }),
 
-    delete: write({
+    delete: authoredWrite('editor', {
       prepare: (db) => linkWrites(db).deleteLink,
       events(link, command) {
-        if (typeof link !== 'object') return []
+        if (!link) return []
         const url = { before: link.url, after: null }
         return [linkEvent('deleted', link, { url, author: command?.author })]
       },
@@ -124,12 +123,12 @@ export const links = subject({
       events: (links) => links.map((link) => linkEvent('deleted', link, {})),
     }),
 
-    scheduleDeletion: write({
+    scheduleDeletion: authoredWrite('editor', {
       prepare: (db) => linkWrites(db).scheduleDeletion,
       events: (links, command) => deletionTimeEvents('changed', links, command),
     }),
 
-    undoDeletion: write({
+    undoDeletion: authoredWrite('editor', {
       prepare: (db) => linkWrites(db).undoDeletion,
       events: (links, command) => deletionTimeEvents('restored', links, command),
     }),
@@ -143,9 +142,9 @@ export const links = subject({
 
 const deletionTimeEvents = (
   kind: 'changed' | 'restored',
-  links: readonly NamedLink[] | 'not_active',
+  links: readonly NamedLink[],
   command: { author: Author } | undefined,
 ) => {
   const about = { changed: ['delete_at'], author: command?.author }
-  return links === 'not_active' ? [] : links.map((link) => linkEvent(kind, link, about))
+  return links.map((link) => linkEvent(kind, link, about))
 }

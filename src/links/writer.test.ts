@@ -12,12 +12,11 @@ const code = (text: string) => text as Code
 const link = { id: 1, code: code('SPRING'), accountId: 7, domainId: 0, url: null, createdAt: 0 }
 const named = { id: 1, code: code('SPRING'), accountId: 7 }
 const OLD_PATH = { domainId: 0, path: 'old-path' }
-const author = { accountId: 7, now: 0 }
+const author = { accountId: 7, by: 'operator', now: 0 } as const
 const quota = { linksMax: 0, urlBytesMax: 0 }
-const create = { accountId: 7, createdAt: 0, items: [], quota }
+const create = { author, items: [], quota }
 const reserve = {
-  accountId: 7,
-  createdAt: 0,
+  author,
   quota,
   item: { code: code('SPRING'), url: null, urlKey: null, passcodeHash: new Uint8Array(32) },
   isGenerated: false,
@@ -242,7 +241,11 @@ test.each(committed)('nothing follows when the disk refuses $name', async ({ run
 })
 
 const refused = [
-  { name: 'a change by a key that has expired', result: 'not_active', error: 'invalid_api_key' },
+  {
+    name: 'a change by a key that has expired',
+    result: { denied: 'invalid_api_key', least: 'editor' },
+    error: 'invalid_api_key',
+  },
   { name: 'a change over the quota', result: 'urlBytesMax', error: 'quota_exceeded' },
 ] as const
 test.each(refused)('nothing follows $name', async ({ result, error }) => {
@@ -328,7 +331,7 @@ test.each([
   'moderation.enable',
   'accounts.disable',
   'accounts.enable',
-  'accounts.setUpOwner',
+  'registrations.setUpOwner',
 ])('caches follow %s of another host of a cluster', (name) => {
   const { after, effects } = setUp(() => undefined)
   after(name)

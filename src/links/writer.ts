@@ -2,9 +2,10 @@ import type { AccountId } from '../accounts/store.ts'
 import { BAD_DOMAIN } from '../addresses/address.ts'
 import { BAD_ALIASES, BAD_DISPLAY_ALIAS } from '../addresses/schema.ts'
 import type { Quota } from '../config.ts'
+import type { Author } from '../db/author.ts'
 import type { WriteCalls } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
-import type { Author, CreatedLink, CreateLinks, Link } from './link.ts'
+import type { CreatedLink, CreateLinks, Link } from './link.ts'
 import type {
   ChangeUrl,
   CreateLink,
@@ -21,7 +22,7 @@ type LinkCalls = WriteCalls<(typeof links)['writes']>
 
 /**
  * Changes links. Each method resolves once the change is on disk and all readers of its events know
- * it.
+ * it, and throws if its author may not change the links: see `Write`.
  */
 export class LinkWriter {
   readonly #links: LinkCalls
@@ -32,66 +33,59 @@ export class LinkWriter {
 
   /**
    * One result per item, in order: a link, or the quota that it exceeds. Throws, with nothing
-   * stored, if the disk refuses, or `invalid_api_key` if the account or the key is not active.
+   * stored, if the disk refuses.
    */
-  async create(command: CreateLinks): Promise<Creation[]> {
-    return requireActive(await this.#links.create(command))
+  create(command: CreateLinks): Promise<Creation[]> {
+    return this.#links.create(command)
   }
 
   /**
-   * All of a link or nothing. Throws `invalid_api_key`, `code_in_use`, `invalid_value`,
-   * `path_taken`, `quota_exceeded`.
+   * All of a link or nothing. Throws `code_in_use`, `invalid_value`, `path_taken`,
+   * `quota_exceeded`.
    */
   async createLink(command: CreateLink): Promise<CreatedLink> {
-    const result = requireActive(await this.#links.createOne(command))
+    const result = await this.#links.createOne(command)
     if (result === 'code_in_use') throw new AppError('code_in_use', command.item.code)
     return requirePatched(result, command.quota).link
   }
 
-  /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
+  /** Undefined if the link was deleted. Throws `quota_exceeded`. */
   async changeUrl(command: ChangeUrl): Promise<Link | undefined> {
-    return requireQuota(requireActive(await this.#links.changeUrl(command)), command.quota)?.link
+    return requireQuota(await this.#links.changeUrl(command), command.quota)?.link
   }
 
-  /** False if the link was deleted already. Throws `invalid_api_key`. */
+  /** False if the link was deleted already. */
   async delete(command: { id: number; author: Author }): Promise<boolean> {
-    return requireActive(await this.#links.delete(command)) !== undefined
+    return (await this.#links.delete(command)) !== undefined
   }
 
   /**
-   * All of the links or none. Returns how many of them there were. Throws `invalid_api_key`,
-   * `invalid_value`, `path_taken`, `quota_exceeded`.
+   * All of the links or none. Returns how many of them there were. Throws `invalid_value`,
+   * `path_taken`, `quota_exceeded`.
    */
   async patchLinks(command: PatchLinks): Promise<number> {
-    const result = requireActive(await this.#links.patch(command))
+    const result = await this.#links.patch(command)
     return requirePatched(result, command.quota).links.length
   }
 
-  /** Throws `invalid_api_key`. */
   async scheduleDeletion(command: ScheduleDeletion): Promise<void> {
-    requireActive(await this.#links.scheduleDeletion(command))
+    await this.#links.scheduleDeletion(command)
   }
 
-  /** Returns how many of the links there were. Throws `invalid_api_key`. */
+  /** Returns how many of the links there were. */
   async undoDeletion(command: Omit<ScheduleDeletion, 'deleteAt'>): Promise<number> {
-    return requireActive(await this.#links.undoDeletion(command)).length
+    return (await this.#links.undoDeletion(command)).length
   }
 
   /** Deletes at most `most` links whose scheduled deletion is due. Returns how many. */
   async deleteDue(command: { now: number; most: number }): Promise<number> {
-    return requireActive(await this.#links.deleteDue(command)).length
+    return (await this.#links.deleteDue(command)).length
   }
 
   /** Deletes at most `most` links of an account. Returns how many; 0 if none is left. */
   async deleteSome(command: { accountId: AccountId; most: number }): Promise<number> {
-    return requireActive(await this.#links.deleteSome(command)).length
+    return (await this.#links.deleteSome(command)).length
   }
-}
-
-/** The writer thread found the account or the key not active. */
-function requireActive<Result>(result: Result): Exclude<Result, 'not_active'> {
-  if (result === 'not_active') throw new AppError('invalid_api_key')
-  return result as Exclude<Result, 'not_active'>
 }
 
 /** A text is the quota that the result of a call exceeds. */
@@ -110,7 +104,7 @@ const PROBLEMS = {
 
 /** Throws the error of a refused change of properties or aliases. */
 function requirePatched<Result extends object>(
-  result: Result | Exclude<PatchRefusal, 'not_active'>,
+  result: Result | PatchRefusal,
   quota: Quota,
 ): Result {
   if (typeof result === 'string' && result in PROBLEMS) {

@@ -73,13 +73,13 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
       linksOf(accountId).splice(linksOf(accountId).indexOf(link), 1)
     },
     describe(accountId: number, link: Kept, title: string, tags: readonly string[]): void {
-      const author = { accountId, now: 0 }
+      const author = { accountId, by: 'operator', now: 0 } as const
       const quota = { linksMax: 0, urlBytesMax: 0 }
       inTransaction(db, () => patchLinks({ ids: [link.id], patch: { title, tags }, quota, author }))
       Object.assign(link, { title, tags })
     },
     pause(accountId: number, link: Kept, paused: boolean): void {
-      const author = { accountId, now: 0 }
+      const author = { accountId, by: 'operator', now: 0 } as const
       const quota = { linksMax: 0, urlBytesMax: 0 }
       inTransaction(db, () => patchLinks({ ids: [link.id], patch: { paused }, quota, author }))
       link.paused = paused

@@ -1,7 +1,7 @@
 /** Disabled links: the owner of the service disables them, and visitors get 410. */
 
 import { type Event, RULES_CHANGED } from '../db/events.ts'
-import { perConnection, subject, write } from '../db/subject.ts'
+import { type Authored, authoredWrite, perConnection, subject } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 
 /** Fits in one line of a table. */
@@ -43,17 +43,16 @@ const eventsOf =
   (kind: 'disabled' | 'enabled') =>
   (
     result: { link: ModeratedLink | undefined } | undefined,
-    command: { code: Code; now?: number } | undefined,
+    command: Authored | undefined,
   ): readonly Event[] => {
     if (!result?.link) return RULES_CHANGED
-    const author = command && { now: command.now }
     const event = {
       what: 'link',
       kind,
       ...result.link,
       addresses: [],
       changed: [],
-      author,
+      author: command?.author,
     } as const
     return [event, ...RULES_CHANGED]
   }
@@ -95,7 +94,7 @@ export const moderation = subject({
      * A second call changes the reason. Undefined if no link has the code, which is not disabled
      * either: it may be mistyped.
      */
-    disable: write({
+    disable: authoredWrite('owner', {
       prepare(db) {
         const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
@@ -103,10 +102,10 @@ export const moderation = subject({
           `INSERT INTO disabled_codes (code, reason, disabled_at) VALUES (?1, ?2, ?3)
            ON CONFLICT (code) DO UPDATE SET reason = ?2`,
         )
-        return ({ code, reason, now }: { code: Code; reason: string; now: number }) => {
+        return ({ author, code, reason }: Authored & { code: Code; reason: string }) => {
           const link = linkOf(code)
           if (!link && !isDisabled.get(code)) return undefined
-          set.run(code, reason, now)
+          set.run(code, reason, author.now)
           return { link }
         }
       },
@@ -114,11 +113,11 @@ export const moderation = subject({
     }),
 
     /** Undefined if the code is not disabled. */
-    enable: write({
+    enable: authoredWrite('owner', {
       prepare(db) {
         const remove = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
-        return ({ code }: { code: Code }) =>
+        return ({ code }: Authored & { code: Code }) =>
           remove.run(code).changes > 0 ? { link: linkOf(code) } : undefined
       },
       events: eventsOf('enabled'),

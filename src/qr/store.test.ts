@@ -19,7 +19,8 @@ function openStore() {
   return { db, stored: operationsOn(db, qrSettings), [Symbol.dispose]: close }
 }
 
-const preset = (name: string, accountId = 1) => ({ accountId, name, options: 'margin=2', now: 5 })
+const by = (accountId: number) => ({ author: { accountId, by: 'operator', now: 5 } as const })
+const preset = (name: string, accountId = 1) => ({ ...by(accountId), name, options: 'margin=2' })
 
 test('an account keeps 20 presets, and one of the same name is replaced', () => {
   using it = openStore()
@@ -37,7 +38,7 @@ test('an account keeps 20 presets, and one of the same name is replaced', () => 
 test('a deleted account leaves neither a logo nor presets, and other accounts keep theirs', () => {
   using it = openStore()
   for (const accountId of [1, 2]) {
-    it.stored.saveLogo({ accountId, png: Uint8Array.of(accountId), now: 5 })
+    it.stored.saveLogo({ ...by(accountId), png: Uint8Array.of(accountId) })
     it.stored.savePreset(preset('Menu', accountId))
   }
   new AccountStore(it.db).remove(1)
@@ -48,8 +49,8 @@ test('a deleted account leaves neither a logo nor presets, and other accounts ke
 
 test('another logo has another key, so no thread draws the old one', () => {
   using it = openStore()
-  it.stored.saveLogo({ accountId: 1, png: Uint8Array.of(1), now: 5 })
+  it.stored.saveLogo({ ...by(1), png: Uint8Array.of(1) })
   const first = it.stored.findLogo(1)?.key
-  it.stored.saveLogo({ accountId: 1, png: Uint8Array.of(2), now: 5 })
+  it.stored.saveLogo({ ...by(1), png: Uint8Array.of(2) })
   expect(it.stored.findLogo(1)?.key).not.toBe(first)
 })

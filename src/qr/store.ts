@@ -2,7 +2,7 @@
 
 import type { AccountId } from '../accounts/store.ts'
 import { REFS_MAX } from '../db/schema.ts'
-import { subject, write } from '../db/subject.ts'
+import { type Authored, authoredWrite, subject } from '../db/subject.ts'
 import { parseStoredOptions, type QrOptions } from '../draw/options.ts'
 import type { StoredLogo } from './renderer.ts'
 
@@ -14,18 +14,10 @@ interface QrPreset {
   options: QrOptions
 }
 
-interface RefCommand {
-  accountId: AccountId
-  ref: string
-  now: number
-}
-
-interface PresetCommand {
-  accountId: AccountId
+interface PresetCommand extends Authored {
   name: string
   /** The query string of `qrQueryOf`. */
   options: string
-  now: number
 }
 
 /** What an account has stored for its QR codes. */
@@ -65,7 +57,7 @@ export const qrSettings = subject({
 
   writes: {
     /** Replaces an earlier logo. */
-    saveLogo: write({
+    saveLogo: authoredWrite('editor', {
       prepare(db) {
         const save = db.prepare<never, [AccountId, Uint8Array, number]>(
           `INSERT INTO qr_logos (account_id, type, content, created_at)
@@ -73,20 +65,20 @@ export const qrSettings = subject({
            ON CONFLICT (account_id) DO UPDATE SET
              type = excluded.type, content = excluded.content, created_at = excluded.created_at`,
         )
-        return (command: { accountId: AccountId; png: Uint8Array; now: number }): void =>
-          void save.run(command.accountId, command.png, command.now)
+        return ({ author, png }: Authored & { png: Uint8Array }): void =>
+          void save.run(author.accountId, png, author.now)
       },
     }),
 
-    removeLogo: write({
+    removeLogo: authoredWrite('editor', {
       prepare(db) {
         const remove = db.prepare<never, [AccountId]>('DELETE FROM qr_logos WHERE account_id = ?')
-        return ({ accountId }: { accountId: AccountId }): void => void remove.run(accountId)
+        return ({ author }: Authored): void => void remove.run(author.accountId)
       },
     }),
 
     /** Replaces a preset of the same name. False if the account has `PRESETS_MAX` others. */
-    savePreset: write({
+    savePreset: authoredWrite('editor', {
       prepare(db) {
         const countOthers = db.prepare<{ n: number }, [AccountId, string]>(
           'SELECT count(*) AS n FROM qr_presets WHERE account_id = ? AND name <> ?',
@@ -95,7 +87,8 @@ export const qrSettings = subject({
           `INSERT INTO qr_presets (account_id, name, options, created_at) VALUES (?, ?, ?, ?)
            ON CONFLICT (account_id, name) DO UPDATE SET options = excluded.options`,
         )
-        return ({ accountId, name, options, now }: PresetCommand): boolean => {
+        return ({ author, name, options }: PresetCommand): boolean => {
+          const { accountId, now } = author
           if ((countOthers.get(accountId, name)?.n ?? 0) >= PRESETS_MAX) return false
           save.run(accountId, name, options, now)
           return true
@@ -104,7 +97,7 @@ export const qrSettings = subject({
     }),
 
     /** Keeps the newest `REFS_MAX` sources of the account. */
-    addRef: write({
+    addRef: authoredWrite('editor', {
       prepare(db) {
         const add = db.prepare<never, [AccountId, string, number]>(
           `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
@@ -115,20 +108,21 @@ export const qrSettings = subject({
              SELECT ref FROM qr_refs WHERE account_id = ?1
              ORDER BY created_at DESC, ref LIMIT -1 OFFSET ?2)`,
         )
-        return ({ accountId, ref, now }: RefCommand): void => {
+        return ({ author, ref }: Authored & { ref: string }): void => {
+          const { accountId, now } = author
           add.run(accountId, ref, now)
           trim.run(accountId, REFS_MAX)
         }
       },
     }),
 
-    deletePreset: write({
+    deletePreset: authoredWrite('editor', {
       prepare(db) {
         const remove = db.prepare<never, [number, AccountId]>(
           'DELETE FROM qr_presets WHERE id = ? AND account_id = ?',
         )
-        return ({ accountId, id }: { accountId: AccountId; id: number }): void =>
-          void remove.run(id, accountId)
+        return ({ author, id }: Authored & { id: number }): void =>
+          void remove.run(id, author.accountId)
       },
     }),
   },

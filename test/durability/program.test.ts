@@ -299,7 +299,7 @@ test('commands print one line of JSON when asked, and say what is wrong otherwis
   expect(await command(create, env)).toEqual({
     code: 1,
     out: '',
-    err: 'hopcode: a@example.com has an account already\n',
+    err: 'hopcode: a@example.com already has an account.\n',
   })
   const setPlan = ['account', 'set-plan', '--email', 'A@Example.com', '--plan', 'free']
   expect(await command(setPlan, env)).toMatchObject({ code: 0 })

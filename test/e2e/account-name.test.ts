@@ -55,7 +55,7 @@ test('no account has a name that looks like an address or a number', async () =>
     expect([name, seen.status, seen.invalid]).toEqual([name, 422, ['name']])
     const named = { account: ANN, name }
     await expect(memberCommands.renameAccount(app.administration, named)).rejects.toThrow(
-      'the name',
+      'The name',
     )
   }
   // The name that it has already can be sent again, though it is an address.

@@ -35,7 +35,7 @@ testCommands(
     expect((await service.fetch('/api/status')).status).toBe(503)
     await run('maintenance off', second)
     expect(await refusal('account create --email b@example.com --plan free', first)).toContain(
-      'b@example.com has an account already',
+      'b@example.com already has an account',
     )
     const rotated = await run('key rotate --email a@example.com --now --json', first)
     await eventually('the old key is refused', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { PASSWORD, type Seen, Visitor } from '../support/dashboard.ts'
 import { inviteTo, makeMember } from '../support/members.ts'
@@ -261,7 +262,8 @@ test('a row that redirects skip because its host is blocked is skipped in the tr
   await using app = await testApp()
   const ann = await annWithLink(app)
   await add(ann, { url: 'https://bad.example/ios', os: 'ios' })
-  const blocked = { host: 'bad.example', reason: 'test', blockedAt: app.now() }
+  const author = operatorOf(app.administration)
+  const blocked = { author, host: 'bad.example', reason: 'test' }
   await app.administration.data.blockedHosts.block(blocked)
   const cells = await tried(ann, { os: 'ios' })
   expect(cells).toEqual(['no: host is on the abuse blocklist', 'This visitor'])

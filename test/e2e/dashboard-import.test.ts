@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { addDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
@@ -109,8 +110,11 @@ test('of a file with several domains, the user chooses some without uploading it
 
 test('links of a domain of the service stay on it, and the user chooses among the others', async () => {
   await using app = await testApp(ALL)
-  await addDomain(app.administration, { host: 'go.test', for: 'all' })
-  await addDomain(app.administration, { host: 'owners.test' })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'go.test',
+    for: 'all',
+  })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'owners.test' })
   const free = await makeMember(app, 'free@example.com')
   const rows = ['Short URL,Long URL', 'https://go.test/menu,https://example.com/go']
   await upload(app, free, [...rows, 'https://hop.test/menu,https://example.com/hop'].join('\n'))

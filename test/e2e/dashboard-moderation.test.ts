@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { accounts as subject } from '../../src/accounts/writes.ts'
+import { accounts as subject } from '../../src/accounts/operations/accounts.ts'
 import { disableAccount, enableAccount } from '../../src/cli/accounts.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, type Visitor } from '../support/dashboard.ts'
@@ -149,8 +149,9 @@ test('a deleted account keeps none of its links disabled', async () => {
   app.administer(({ db, accounts }) => {
     const accountId = accounts.findByEmail('free@example.com')?.id ?? 0
     const { disable, beginDeletion } = operationsOn(db, subject)
-    disable({ accountId, links: true, now: app.now() })
-    beginDeletion({ accountId, now: app.now() })
+    const author = { accountId, by: 'operator', now: app.now() } as const
+    disable({ author, links: true })
+    beginDeletion({ author })
   })
   await app.stop()
   await using again = await testApp({ dataDir: app.dataDir, env: ENV })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
 import {
   A,
@@ -242,9 +243,9 @@ test('a host that an owner blocks while the service runs is skipped from then on
   await withRules(app)
   expect(await placeOf(app, ua(IPHONE))).toBe(A)
   await app.administration.data.blockedHosts.block({
+    author: operatorOf(app.administration),
     host: 'a.example',
     reason: 'x',
-    blockedAt: START,
   })
   expect(await placeOf(app, ua(IPHONE))).toBe(Z)
 })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { addDomain, removeDomain, setDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
 import { decodeQr } from '../support/decode-qr.ts'
@@ -130,8 +131,14 @@ describe.each(['1', '2'])('a target with a host, with REDIRECT_THREADS=%s', (thr
 
 test('without domains, any Host and any target is answered as before', async () => {
   await using app = await appWithDomains()
-  await removeDomain(app.administration, { host: GO, movesLinks: true })
-  await removeDomain(app.administration, { host: OLD, movesLinks: true })
+  await removeDomain(app.administration, operatorOf(app.administration), {
+    host: GO,
+    movesLinks: true,
+  })
+  await removeDomain(app.administration, operatorOf(app.administration), {
+    host: OLD,
+    movesLinks: true,
+  })
   for (const head of [
     `GET /${M} HTTP/1.1\r\nHost: ${PRIMARY}\r\nHost: ${GO}`,
     `GET http://${GO}/${M} HTTP/1.1\r\nHost: ${PRIMARY}`,
@@ -195,9 +202,11 @@ test('the pages of a domain, and destinations of links, are not on a domain of t
     'https://GO.EXAMPLE./',
   ]) {
     for (const page of [{ rootUrl: url }, { notFoundUrl: url }]) {
-      expect(await refusalOf(setDomain(app.administration, { host: OLD, ...page }))).toContain(
-        'itself',
-      )
+      expect(
+        await refusalOf(
+          setDomain(app.administration, operatorOf(app.administration), { host: OLD, ...page }),
+        ),
+      ).toContain('itself')
     }
     const json = { url }
     const { status, body } = await app.call('POST', '/api/shorten', { key: 'free', json })
@@ -205,12 +214,14 @@ test('the pages of a domain, and destinations of links, are not on a domain of t
     expect(body.error).toBeString()
   }
   for (const url of ['javascript:alert(1)', 'x', `https://example.com/${'x'.repeat(2048)}`]) {
-    expect(await refusalOf(setDomain(app.administration, { host: GO, rootUrl: url }))).toContain(
-      'root_url',
-    )
+    expect(
+      await refusalOf(
+        setDomain(app.administration, operatorOf(app.administration), { host: GO, rootUrl: url }),
+      ),
+    ).toContain('root_url')
   }
   // A page may become one of the service by a later domain.
-  await setDomain(app.administration, {
+  await setDomain(app.administration, operatorOf(app.administration), {
     host: GO,
     rootUrl: 'https://late.example/',
     notFoundUrl: 'https://late.example/',
@@ -357,7 +368,9 @@ test('short URLs of a domain have the port of BASE_URL', async () => {
   await using app = await testApp({ env })
   // Its own port is no part of a domain.
   const deps = { ...app.administration, baseUrl: env.BASE_URL }
-  expect((await addDomain(deps, { host: `${GO}:8443`, for: 'all' })).host).toBe(GO)
+  expect((await addDomain(deps, operatorOf(deps), { host: `${GO}:8443`, for: 'all' })).host).toBe(
+    GO,
+  )
   await app.claim(L, L_URL)
   const short = `http://${GO}:3000/${L}`
   const { body } = await patch(app, L, { domain: GO })

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { addDomain } from '../../src/addresses/operations.ts'
 import { resolveLink } from '../../src/addresses/resolve.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { testApp } from '../support/app.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import {
@@ -82,7 +83,7 @@ test('after BASE_URL has moved, each printed address of the old one redirects', 
     dataDir: first.dataDir,
   })
   const deps = { ...app.administration, baseUrl: 'http://new.test' }
-  await addDomain(deps, { host: PRIMARY, for: 'all', codes: 'all' })
+  await addDomain(deps, operatorOf(deps), { host: PRIMARY, for: 'all', codes: 'all' })
   for (const [n, code] of codes.entries()) {
     const { status, headers } = await get(app, PRIMARY, `/${code}`, {
       from: `198.51.100.${n % 250}`,

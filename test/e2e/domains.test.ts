@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { removeDomain, setDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import {
   add,
@@ -17,6 +18,7 @@ import {
   refusalOf,
 } from '../support/domains.ts'
 import { cookieOf, send, WORD } from '../support/link-passwords.ts'
+import { operator } from '../support/members.ts'
 import { problemsOf } from '../support/problems.ts'
 
 /** Several domains: which links each answers. */
@@ -189,7 +191,7 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
     await app.claim('CCCCCC', 'https://example.com/c')
     await patch(app, 'CCCCCC', { domain: GO })
     const remove = (movesLinks: boolean) =>
-      removeDomain(app.administration, { host: GO, movesLinks })
+      removeDomain(app.administration, operatorOf(app.administration), { host: GO, movesLinks })
     const uses = `2 links and 2 aliases use ${GO}: --move-links gives them the primary domain`
     expect(await refusalOf(remove(false))).toContain(uses)
     await patch(app, M, { aliases: ['menu'] })
@@ -205,7 +207,10 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
     expect(body).toMatchObject({ domain: null, domain_aliases: {}, aliases: ['card', 'menu'] })
     const { bytes } = await app.call('GET', `/cdn/qr/${L}.png`)
     expect((await decodeQr(bytes)).text).toBe(`http://${PRIMARY}/${L}`)
-    await removeDomain(app.administration, { host: OLD, movesLinks: false })
+    await removeDomain(app.administration, operatorOf(app.administration), {
+      host: OLD,
+      movesLinks: false,
+    })
     for (const path of ['/app/sign-in', '/api/status', '/docs', '/']) {
       const { status, headers } = await get(app, GO, path)
       expect([path, status, headers.get('set-cookie')]).toEqual([path, 421, null])
@@ -217,9 +222,9 @@ describe.each(['1', '2'])('with REDIRECT_THREADS=%s', (threads) => {
   test('a domain begins to answer all codes, and stops', async () => {
     await using app = await appWithDomains(env)
     expect(await outcome(app, GO, `/${M}`)).toEqual(notFound(M))
-    await setDomain(app.administration, { host: GO, codes: 'all' })
+    await setDomain(app.administration, operatorOf(app.administration), { host: GO, codes: 'all' })
     expect(await outcome(app, GO, `/${M}`)).toEqual([302, M_URL])
-    await setDomain(app.administration, { host: GO, codes: 'own' })
+    await setDomain(app.administration, operatorOf(app.administration), { host: GO, codes: 'own' })
     expect(await outcome(app, GO, `/${M}`)).toEqual(notFound(M))
   })
 })
@@ -266,7 +271,7 @@ test('the root and unknown paths of a domain have destinations of its own', asyn
   expect((await get(app, GO, '/nothing', { headers: NAVIGATION })).headers.get('location')).toBe(
     'https://example.com/service',
   )
-  await setDomain(app.administration, {
+  await setDomain(app.administration, operatorOf(app.administration), {
     host: GO,
     rootUrl: 'https://brand.example/',
     notFoundUrl: 'https://brand.example/lost',
@@ -286,7 +291,11 @@ test('the root and unknown paths of a domain have destinations of its own', asyn
   await patch(app, L, { paused: true })
   const paused = await get(app, GO, `/${L}`, { headers: NAVIGATION })
   expect([paused.status, paused.headers.get('location')]).toEqual([404, null])
-  await setDomain(app.administration, { host: GO, rootUrl: null, notFoundUrl: null })
+  await setDomain(app.administration, operatorOf(app.administration), {
+    host: GO,
+    rootUrl: null,
+    notFoundUrl: null,
+  })
   expect((await get(app, GO, '/')).status).toBe(404)
 })
 
@@ -295,7 +304,7 @@ test('new links of an account get its default domain', async () => {
   const { data } = app.administration
   const accountId = app.administration.data.accounts.findByEmail('free@example.com')?.id ?? 0
   const domainId = data.domains.findByHost(GO)?.id ?? 0
-  expect(await data.domains.setDefault({ accountId, domainId })).toBe(true)
+  expect(await data.domains.setDefault({ author: operator(app, accountId), domainId })).toBe(true)
   const url = 'https://example.com/new'
   const { status, body } = await app.call('POST', '/api/shorten', { key: 'free', json: { url } })
   expect([status, body.short_url]).toEqual([201, `http://${GO}/${body.code}`])

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { addDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { testApp } from '../support/app.ts'
 import {
   codesOf,
@@ -23,7 +24,7 @@ const RIGHTS = [
 test.each(RIGHTS)('links with %s of an owner’s account go to no other account', async (_, json) => {
   await using app = await testApp({ env: { DESTINATION_RULES: 'owners' } })
   const { pro, enterprise, from, to } = await proAndEnterprise(app)
-  await addDomain(app.administration, { host: 'go.example' })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'go.example' })
   const { code } = await app.shorten('https://example.com/menu', 'pro')
   const plain = await app.shorten('https://example.com/plain', 'pro')
   const setOwner = (table: string, id: number, isOwner: number) =>
@@ -45,8 +46,9 @@ test.each(RIGHTS)('links with %s of an owner’s account go to no other account'
       .map(({ id }) => id),
   )
   const by = idOf(app, PRO)
+  const author = { accountId: from, by: { personId: by }, now: app.now() }
   const { handOver } = app.administration.data.links
-  const moved = await handOver({ ids, from, to, by, quota, ownersOnly })
+  const moved = await handOver({ author, ids, to, quota, ownersOnly })
   expect(typeof moved).toBe('string')
   expect(await codesOf(app, 'pro')).toHaveLength(2)
 
@@ -66,8 +68,14 @@ test.each(RIGHTS)('links with %s of an owner’s account go to no other account'
 test('a link keeps a domain that its new account may use', async () => {
   await using app = await testApp()
   const { pro, to } = await proAndEnterprise(app)
-  await addDomain(app.administration, { host: 'all.example', for: 'all' })
-  await addDomain(app.administration, { host: 'theirs.example', for: to })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'all.example',
+    for: 'all',
+  })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'theirs.example',
+    for: to,
+  })
   const { code } = await app.shorten('https://example.com/menu', 'pro')
   expect((await patch(app, code, { domain: 'all.example' })).status).toBe(200)
   expect((await moveCodes(pro, [code], to)).status).toBe(303)

@@ -13,7 +13,7 @@ import {
   patch,
   proAndEnterprise,
 } from '../support/hand-over.ts'
-import { addKey, disable, inviteTo, makeMember } from '../support/members.ts'
+import { addKey, disable, inviteTo, makeMember, operator } from '../support/members.ts'
 import { problemsOf } from '../support/problems.ts'
 
 /** Links go from the account of Pro to that of Enterprise, by Pro, who is an admin of both. */
@@ -190,20 +190,27 @@ test('the role is compared again where the links are moved', async () => {
   const ownersOnly = { aliases: true, destinations: true }
   const { links, members } = app.administration.data
   const move = (who: number, target = to) =>
-    links.handOver({ ids: [id], from, to: target, by: who, quota, ownersOnly })
-  expect(await move(idOf(app, ENTERPRISE))).toBe('not_allowed')
-  expect(await move(0)).toBe('not_allowed')
+    links.handOver({
+      author: { accountId: from, by: { personId: who }, now: app.now() },
+      ids: [id],
+      to: target,
+      quota,
+      ownersOnly,
+    })
+  for (const stranger of [idOf(app, ENTERPRISE), 0]) {
+    await expect(move(stranger)).rejects.toMatchObject({ code: 'sign_in_needed' })
+  }
   expect(await move(by, from)).toBe('not_allowed')
-  await members.setRole({ accountId: to, personId: by, role: 'editor', by: null })
+  await members.setRole({ author: operator(app, to), personId: by, role: 'editor' })
   expect(await move(by)).toBe('not_allowed')
-  await members.setRole({ accountId: to, personId: by, role: 'admin', by: null })
+  await members.setRole({ author: operator(app, to), personId: by, role: 'admin' })
   disable(app, ENTERPRISE)
   expect(await move(by)).toBe('not_allowed')
   expect((await moveCodes(pro, [code], to)).status).toBe(422)
   expect((await enterprise.get('/app/links')).status).toBe(303)
   expect(await codesOf(app, 'pro')).toEqual([code])
   const { accounts } = app.administration.data
-  await accounts.enable({ accountId: to })
+  await accounts.enable({ author: operator(app, to) })
   expect(await move(by)).toMatchObject([{ id, code, accountId: to, fromAccountId: from }])
 })
 
@@ -216,10 +223,9 @@ test('links of an account whose links the owner has disabled cannot be moved awa
   const quota = { linksMax: 0, urlBytesMax: 0 }
   const ownersOnly = { aliases: true, destinations: true }
   const moved = await app.administration.data.links.handOver({
+    author: { accountId: from, by: { personId: by }, now: app.now() },
     ids: [1],
-    from,
     to,
-    by,
     quota,
     ownersOnly,
   })
@@ -280,7 +286,7 @@ test('a change that the former account has begun does not reach the moved link',
   const { id = 0 } =
     db.query<{ id: number }, [string]>('SELECT id FROM links WHERE code = ?').get(code) ?? {}
   const { links, publicPages } = app.administration.data
-  const author = { accountId: from, now: app.now() }
+  const author = { accountId: from, by: 'operator', now: app.now() } as const
   const quota = { linksMax: 0, urlBytesMax: 0 }
   const change = { id, url: 'https://evil.example/', urlKey: new Uint8Array(16), quota, author }
   expect(await links.changeUrl(change)).toBeUndefined()
@@ -291,7 +297,7 @@ test('a change that the former account has begun does not reach the moved link',
   expect(await links.scheduleDeletion({ ids: [id], deleteAt: 1, author })).toEqual([])
   const page = { author, linkId: id, hash: new Uint8Array(32), showsUrl: true }
   expect(await publicPages.share(page)).toBe(false)
-  await publicPages.share({ ...page, author: { accountId: to, now: app.now() } })
+  await publicPages.share({ ...page, author: { ...author, accountId: to } })
   await publicPages.unshare({ author, linkId: id })
   expect(publicPages.findByLink(id)).toMatchObject({ code })
   expect(await follow(app, `/${code}`)).toBe('https://example.com/menu')

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { addDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { OWNER, PASSWORD, setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { inviteTo, makeMember, setupLinkByCommand } from '../support/members.ts'
@@ -36,7 +37,7 @@ test('an owner of the service who joins an account gives it no rights of an owne
   const { owner, key } = await setUpOwner(app)
   const member = await makeMember(app, FREE)
   await app.claim('AAAAAA')
-  await addDomain(app.administration, { host: 'brand.example' })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'brand.example' })
   app.advance(1)
   await owner.post(await inviteTo(member, OWNER, 'viewer'), {})
   expect((await member.get(MEMBERS)).text).toContain(OWNER)
@@ -60,7 +61,7 @@ test('an owner of the service who joins an account gives it no rights of an owne
 test('a person who becomes an owner gives rights to the account created with them, and to no other', async () => {
   await using app = await testApp({ env: ENV })
   await setUpOwner(app)
-  await addDomain(app.administration, { host: 'brand.example' })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'brand.example' })
   const member = await makeMember(app, FREE)
   await app.claim('AAAAAA')
   const pro = await makeMember(app, 'pro@example.com')

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { addDomain, setDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { problemsOf } from '../support/problems.ts'
@@ -22,14 +23,15 @@ const LATER = [
     'is blocked',
     (app: TestApp) =>
       app.administration.data.blockedHosts.block({
+        author: operatorOf(app.administration),
         host: 'shop.example',
         reason: 'x',
-        blockedAt: app.now(),
       }),
   ],
   [
     'becomes a domain of the service',
-    (app: TestApp) => addDomain(app.administration, { host: 'shop.example' }),
+    (app: TestApp) =>
+      addDomain(app.administration, operatorOf(app.administration), { host: 'shop.example' }),
   ],
 ] as const
 
@@ -85,7 +87,7 @@ test('values beyond a limit can be kept and made fewer, and no further one is ad
       ids: [1],
       patch,
       quota: { linksMax: 0, urlBytesMax: 0 },
-      author: { accountId: 1, now: app.now() },
+      author: { accountId: 1, by: 'operator', now: app.now() },
     })
   for (const patch of [{ title: 'x' }, { removeTags: ['tag-3'] }, { tags: tags.slice(5) }]) {
     expect(await change(patch)).toMatchObject({ links: [{ code: CODE }] })
@@ -98,11 +100,20 @@ test('the form of a domain keeps a page that has become one of the service', asy
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
   const rootUrl = 'https://www.example/'
-  await addDomain(app.administration, { host: 'go.example', rootUrl, notFoundUrl: rootUrl })
-  await addDomain(app.administration, { host: 'www.example' })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'go.example',
+    rootUrl,
+    notFoundUrl: rootUrl,
+  })
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'www.example' })
   const all = { host: 'go.example', rootUrl, notFoundUrl: rootUrl, codes: 'all' } as const
-  expect(await setDomain(app.administration, all)).toMatchObject({ codes: 'all', rootUrl })
+  expect(await setDomain(app.administration, operatorOf(app.administration), all)).toMatchObject({
+    codes: 'all',
+    rootUrl,
+  })
   const other = { host: 'go.example', rootUrl: `${rootUrl}other` }
-  await expect(setDomain(app.administration, other)).rejects.toThrow('root_url')
+  await expect(
+    setDomain(app.administration, operatorOf(app.administration), other),
+  ).rejects.toThrow('root_url')
   expect((await owner.get('/app/service/domains')).status).toBe(200)
 })

@@ -5,6 +5,7 @@ import type { Plan } from '../../src/accounts/plans.ts'
 import { addDomain } from '../../src/addresses/operations.ts'
 import { type App, startApp } from '../../src/app.ts'
 import type { Administration } from '../../src/cli/administration.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import type { MovingDeps } from '../../src/cli/moving.ts'
 import { readConfig } from '../../src/config.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
@@ -76,7 +77,7 @@ async function addTwoDomains({ administration }: TestApp): Promise<void> {
   for (const codes of ['own', 'all'] as const) {
     const host = `${codes}.domain.test`
     if (administration.data.domains.findByHost(host)) continue
-    await addDomain(administration, { host, codes, for: 'all' })
+    await addDomain(administration, operatorOf(administration), { host, codes, for: 'all' })
   }
 }
 

@@ -1,4 +1,5 @@
 import { addDomain, type DomainInput } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
 import { type Answer, type CallOptions, type TestApp, testApp } from './app.ts'
 
 /** `go` answers its own links, `old` all. */
@@ -12,7 +13,8 @@ export const M = 'BBBBBB'
 export const L_URL = 'https://example.com/l'
 export const M_URL = 'https://example.com/m'
 
-export const add = (app: TestApp, input: DomainInput) => addDomain(app.administration, input)
+export const add = (app: TestApp, input: DomainInput) =>
+  addDomain(app.administration, operatorOf(app.administration), input)
 
 /** A service with both domains, which all accounts may use, and both links of `free`. */
 export async function appWithDomains(env: Record<string, string> = {}): Promise<TestApp> {

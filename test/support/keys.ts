@@ -1,4 +1,5 @@
-import { issueKey, KEY_OVERLAP_MS, type KeyDeps } from '../../src/accounts/keys.ts'
+import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
+import { KEY_OVERLAP_MS } from '../../src/accounts/operations/keys.ts'
 import type { AccountId, AccountStore } from '../../src/accounts/store.ts'
 
 /** What `hopcode key rotate` and `hopcode key revoke` do to all keys of an account. */

@@ -4,8 +4,8 @@ import {
   OneTimeLinkStore,
   type Purpose,
 } from '../../src/accounts/one-time-links.ts'
+import { accounts } from '../../src/accounts/operations/accounts.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
-import { accounts } from '../../src/accounts/writes.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
 import type { DataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
@@ -59,9 +59,13 @@ const idOf = ({ accounts }: DataFolder, email: string): number => {
   return id
 }
 
+/** Goes with changes of an account by commands. */
+export const operator = (app: TestApp, accountId: number) =>
+  ({ accountId, by: 'operator', now: app.now() }) as const
+
 export const disable = (app: TestApp, email: string): void =>
   administer(app, (folder) => {
-    operationsOn(folder.db, accounts).disable({ accountId: idOf(folder, email), now: app.now() })
+    operationsOn(folder.db, accounts).disable({ author: operator(app, idOf(folder, email)) })
   })
 
 /** What `hopcode account reset-password --json` prints. */
@@ -95,10 +99,7 @@ export const lastUseOfKey = (app: TestApp, email: string): number | null | undef
 /** As a service leaves it that is stopped right after a deletion has begun. */
 export const markDeleted = (app: TestApp, email: string): void =>
   administer(app, (folder) => {
-    operationsOn(folder.db, accounts).beginDeletion({
-      accountId: idOf(folder, email),
-      now: app.now(),
-    })
+    operationsOn(folder.db, accounts).beginDeletion({ author: operator(app, idOf(folder, email)) })
   })
 
 /** Waits until the sessions that were seen just now are written. */

@@ -10,11 +10,11 @@ const NO_QUOTA = { linksMax: 0, urlBytesMax: 0 }
 /** Writes links at the time 0, without quotas, in the name of their account. */
 export function plainWrites(db: Database) {
   const { createEncoded, changeUrl, deleteLink } = linkWrites(db)
-  const authorOf = (accountId: AccountId) => ({ accountId, now: 0 })
+  const authorOf = (accountId: AccountId) => ({ accountId, by: 'operator', now: 0 }) as const
   return {
     create(accountId: AccountId, items: readonly NewLink[]): CreatedLink[] {
-      const command = { accountId, createdAt: 0, items, quota: NO_QUOTA }
-      return JSON.parse(createEncoded(encodeCreate(command)) ?? '[]')
+      const command = { author: authorOf(accountId), items, quota: NO_QUOTA }
+      return JSON.parse(createEncoded(encodeCreate(command)))
     },
     setUrl: (accountId: AccountId, id: number, url: string) =>
       changeUrl({

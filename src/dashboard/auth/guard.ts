@@ -1,3 +1,4 @@
+import type { Asked } from '../../accounts/operations/asked.ts'
 import type { Origin, SecurityEvent } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type {
@@ -8,6 +9,7 @@ import type {
   PersonRow,
   Role,
 } from '../../accounts/store.ts'
+import type { Author } from '../../db/author.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { BATCH_BODY_MAX, type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body.ts'
@@ -84,7 +86,7 @@ export function currentUserOf(
   const { id, createdAt, provedAt, isLong, accountId, plan, name, timeZone } = row
   return {
     person: { id: row.personId, email: row.email, isOwner: row.isOwner === 1 },
-    account: { id: accountId, plan, name },
+    account: { id: accountId, plan, name, by: { personId: row.personId } },
     others: deps.data.accounts.listAccountsOf(row.personId).filter((one) => one.id !== accountId),
     role: row.role,
     session: { id, createdAt, provedAt, isLong: isLong === 1 },
@@ -206,6 +208,40 @@ export function requirePerson({ deps, user }: Pick<PageContext, 'deps' | 'user'>
 export const ownLink = ({ deps, user, params }: PageContext): Link =>
   requireOwnedLink(deps, user.account, params.code ?? '')
 
+type Signed = Pick<PageContext, 'deps' | 'user'>
+
+/** Goes with changes of the account that the pages show. */
+export const authorOf = ({ deps, user }: Signed): Author => ({
+  accountId: user.account.id,
+  by: user.account.by,
+  now: deps.clock(),
+})
+
+/** Goes with changes by an owner of the service; 0: of what belongs to no account. */
+export const ownerOf = ({ deps, user }: Signed, accountId: AccountId = 0): Author => ({
+  accountId,
+  by: { ownerId: user.person.id },
+  now: deps.clock(),
+})
+
+/** What an operation of accounts takes. `author`: see `ownerOf`. */
+export function asked(context: Signed, author = authorOf(context)): Asked<DashboardDeps['data']> {
+  const { deps, user } = context
+  const { data, hasher, random } = deps
+  const own = user.account.id
+  const accountId = author.accountId || own
+  const byAccountId = accountId === own ? undefined : own
+  return {
+    data,
+    hasher,
+    random,
+    author,
+    email: user.person.email,
+    note: (event, fields = {}) =>
+      deps.security.record(event, user.origin, { accountId, byAccountId, fields }),
+  }
+}
+
 /** Logs what users did to their own account. */
 export const logEvent = (
   { deps, user }: PageContext,
@@ -260,7 +296,7 @@ export function spendWrite({ deps, user, isCharged }: PageContext): void {
  * Charges the account's write budget, which its API keys share. Throws `maintenance` or
  * `rate_limited`.
  */
-function chargeWrite(deps: DashboardDeps, account: Account): void {
+function chargeWrite(deps: DashboardDeps, account: Pick<Account, 'id' | 'plan'>): void {
   refuseDuringMaintenance(deps)
   const budget = deps.limiter.takeOf(account, 'write')
   if (!budget.allowed) throw rateLimited(budget)

@@ -1,6 +1,7 @@
 import type { IdentityKey } from '../../accounts/identities.ts'
 import type { OidcError, OidcReason } from '../../accounts/oidc.ts'
 import { type Checks, FLOW_LIFE_SECONDS } from '../../accounts/oidc.ts'
+import { connectIdentity } from '../../accounts/operations/registration.ts'
 import { seal, unseal } from '../../accounts/sealed.ts'
 import { hashesEqual } from '../../accounts/secrets.ts'
 import type { Origin } from '../../accounts/security-log.ts'
@@ -110,16 +111,14 @@ function findPending(deps: Sealing, request: Request): Pending | undefined {
  */
 export async function connectPending(
   { deps, request, origin }: AnonymousContext,
-  { session, account, person: { id: personId } }: CurrentUser,
+  { session, person: { id: personId } }: CurrentUser,
 ): Promise<{ cookies: string[]; next?: string }> {
   const pending = findPending(deps, request)
   if (pending?.personId !== personId) return { cookies: [] }
   const { issuer, subject, email, disconnections } = pending
   const by = { sessionId: session.id, disconnections }
   const identity = { issuer, subject, email, personId, by, now: deps.clock() }
-  const connected = await deps.data.identities.connect(identity)
-  if (typeof connected === 'object')
-    deps.security.record('identity.connected', origin, { accountId: account.id })
+  const connected = await connectIdentity({ ...deps, origin }, identity)
   const cookies = [deps.cookies.end('oidc')]
   return connected === 'too_many' ? { cookies, next: TOO_MANY } : { cookies }
 }

@@ -3,6 +3,7 @@ import { LONG_SESSION_MS, type SessionRow, type SignInProof } from '../../accoun
 import { newDeviceToken } from '../../accounts/sign-in.ts'
 import type { AccountId, PersonId } from '../../accounts/store.ts'
 import type { Attempt } from '../../accounts/throttle.ts'
+import { networkOf } from '../../hot/client-address.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import { type AnonymousContext, type CurrentUser, currentUserOf } from './guard.ts'
@@ -63,6 +64,18 @@ export async function startSession(
 /** The session of a page that needs none. */
 export const findSession = ({ deps, request }: AnonymousContext): SessionRow | undefined =>
   deps.sessions.findByToken(deps.cookies.findByName('session', request))
+
+/** What every way to a new account or membership does. Throws `too_many_attempts`. */
+export function countRegistration({ deps, origin }: AnonymousContext): void {
+  const registration = [
+    { gate: 'registration', key: origin.address },
+    { gate: 'registrationNetwork', key: networkOf(origin.address) },
+    { gate: 'registrations', key: 'all' },
+  ] as const
+  // No await stands before the count, so that parallel requests are all counted.
+  deps.throttle.require(registration)
+  countAttempts(deps, registration, { origin })
+}
 
 interface CountOptions {
   origin: CurrentUser['origin']

@@ -1,5 +1,4 @@
 import { hasRole } from '../../accounts/roles.ts'
-import type { AccountId } from '../../accounts/store.ts'
 import { modulesOf } from '../../draw/matrix.ts'
 import {
   parsePrintOptions,
@@ -12,7 +11,7 @@ import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
-import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
+import { authorOf, ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -42,7 +41,7 @@ export async function qrFile(context: PageContext, format: keyof typeof TYPES): 
     const bytes = await deps.images.render(link, options, link.accountId, { address })
     // The preview is a picture of the page, and no file that somebody keeps.
     const isPreview = request.headers.get('sec-fetch-dest') === 'image'
-    if (!isPreview && hasRole(user.role, 'editor')) await keepRef(deps, link, options)
+    if (!isPreview && hasRole(user.role, 'editor')) await keepRef(context, options)
     const name = `${fileNameOf(address)}.${format}`
     return fileResponse(bytes, { name, type: TYPES[format] })
   } catch (error) {
@@ -55,12 +54,12 @@ export async function qrFile(context: PageContext, format: keyof typeof TYPES): 
 
 /** Analytics then shows the visits of this source as scans. */
 export async function keepRef(
-  { data, clock }: Pick<DashboardDeps, 'data' | 'clock'>,
-  { accountId }: { accountId: AccountId },
+  context: PageContext,
   { ref }: Pick<QrOptions, 'ref'>,
 ): Promise<void> {
-  if (ref === undefined || data.qrSettings.listRefs(accountId).includes(ref)) return
-  await data.qrSettings.addRef({ accountId, ref, now: clock() })
+  const { qrSettings } = context.deps.data
+  if (ref === undefined || qrSettings.listRefs(context.user.account.id).includes(ref)) return
+  await qrSettings.addRef({ author: authorOf(context), ref })
 }
 
 const definedOf = (query: Query): Record<string, string> =>

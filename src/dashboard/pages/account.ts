@@ -1,5 +1,5 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
-import { BAD_NAME, parseAccountName } from '../../accounts/names.ts'
+import { closeAccount, renameAccount } from '../../accounts/operations/accounts.ts'
 import { planName } from '../../accounts/plans.ts'
 import { hasRole, roleName } from '../../accounts/roles.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
@@ -16,6 +16,8 @@ import {
 } from '../auth/confirm-password.ts'
 import { isTheme } from '../auth/cookies.ts'
 import {
+  asked,
+  authorOf,
   type CurrentUser,
   logEvent,
   type PageContext,
@@ -27,7 +29,7 @@ import { connectIdentity, disconnectIdentity, identitiesCard } from '../cards/id
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { FormRefusal, isHtmx, noContent, refuse, refuseAt, seeOther } from '../responses.ts'
+import { atField, FormRefusal, isHtmx, noContent, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
@@ -60,15 +62,17 @@ export const accountPages = signedInPages({
     return seeOther(`${PATH}?done=sessions`)
   },
   'POST /app/account/name': formAction(accountPage, rename),
-  'POST /app/account/time-zone': async ({ deps, user, form }) => {
+  'POST /app/account/time-zone': async (context) => {
+    const { deps, form } = context
     const timeZone = findTimeZone(form.text('zone'))
     if (!timeZone) throw refuse('There is no such time zone.')
-    await deps.data.accounts.setTimeZone({ accountId: user.account.id, timeZone })
+    await deps.data.accounts.setTimeZone({ author: authorOf(context), timeZone })
     return seeOther(`${PATH}?done=zone`)
   },
-  'POST /app/account/domain': async ({ deps, user, form }) => {
+  'POST /app/account/domain': async (context) => {
+    const { deps, form } = context
     const domainId = deps.addresses.idOf(form.text('domain'))
-    if (!(await deps.data.domains.setDefault({ accountId: user.account.id, domainId }))) {
+    if (!(await deps.data.domains.setDefault({ author: authorOf(context), domainId }))) {
       throw refuse('The account may not use this domain.')
     }
     return seeOther(`${PATH}?done=domain`)
@@ -117,11 +121,7 @@ async function changePassword(context: PageContext): Promise<Response> {
 }
 
 async function rename(context: PageContext): Promise<string> {
-  const { deps, user, form } = context
-  const name = parseAccountName(form.text('name'), user.account.name)
-  if (name === undefined) throw refuseAt('name', `The name ${BAD_NAME}.`)
-  await deps.data.accounts.rename({ accountId: user.account.id, name })
-  logEvent(context, 'account.renamed')
+  await atField('name', () => renameAccount(asked(context), context.form.text('name')))
   return `${PATH}?done=name`
 }
 
@@ -129,10 +129,9 @@ async function deleteAccount(context: PageContext): Promise<Response> {
   const { deps, user } = context
   await requireOwnPassword(context)
   const { linkCount } = requireAccount(context)
-  const deletion = await deps.deletion.begin(user.account.id, deps.clock())
-  if (!deletion) return deletePage(context)
-  logEvent(context, 'account.deletion_started')
-  if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
+  await closeAccount(asked(context))
+  const finished = deps.deletion.finish(user.account.id)
+  if (linkCount <= LINKS_AWAITED_MAX) await finished
   return seeOther('/app/sign-in?done=deleted', [deps.cookies.end('session')])
 }
 

@@ -4,7 +4,7 @@ import type { HandOverRefusal } from '../../links/hand-over.ts'
 import { exceededQuota, quotaText } from '../../links/quota.ts'
 import { requireOwnedIds } from '../../links/update.ts'
 import { exportLinks } from '../../lists/export.ts'
-import { logEvent, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import { authorOf, logEvent, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -56,7 +56,7 @@ async function idsOf({ deps, user }: PageContext, query: Query): Promise<number[
 }
 
 async function move(context: PageContext): Promise<string> {
-  const { deps, user, form } = context
+  const { deps, form } = context
   const to = targetsOf(context).find(({ id }) => String(id) === form.text('account'))
   if (!to) throw refuse('Choose an account of which you are an admin.')
   const query = queryOf(context)
@@ -70,7 +70,7 @@ async function move(context: PageContext): Promise<string> {
     aliases: deps.aliasRules.isForOwners,
     destinations: deps.destinationPolicy.isForOwners,
   }
-  const people = { from: user.account.id, to: to.id, by: user.person.id, ownersOnly }
+  const people = { author: authorOf(context), to: to.id, ownersOnly }
   // The writer asks the same again. Here it is about all parts, before the first one is moved.
   const missing = deps.data.links.missingRights({ ...people, ids })
   if (missing) throw refuse(wordsOf(missing, to, context))

@@ -1,26 +1,25 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH, parseEmail } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
-import { isFor } from '../../accounts/members.ts'
 import {
   findOneTimeLink,
+  isFor,
   type OneTimeLinkRow,
   oneTimePath,
   type Purpose,
 } from '../../accounts/one-time-links.ts'
+import { joinAccount, signUp, useLink } from '../../accounts/operations/registration.ts'
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { JoinCommand, JoinResult } from '../../accounts/writes.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, REFUSALS } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
 import { providerLink } from '../auth/oidc.ts'
-import { countRegistration, logJoin, logNewAccount } from '../auth/registration.ts'
-import { askForCode, findSession, startSession } from '../auth/sign-in.ts'
+import { askForCode, countRegistration, findSession, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
-import { FormRefusal, refuse, refuseAt, seeOther } from '../responses.ts'
+import { FormRefusal, failAt, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
@@ -91,12 +90,8 @@ function linkOf(
   return link
 }
 
-const PASSWORD_NEEDED =
-  'This address already has an account. Enter its current password, or choose another address if ' +
-  'you do not know it.'
-
 /** Answers alike, and takes as long, whether or not the address has an account already. */
-async function signUp(
+async function sendSignUp(
   context: AnonymousContext,
   email: string,
   password: string,
@@ -105,43 +100,32 @@ async function signUp(
   countRegistration(context)
   const by: Requester = { queue: 'anonymous', key: networkOf(origin.address) }
   const passwordHash = await deps.passwords.hash(password, by)
-  const command = { email, passwordHash, plan: 'free', now: deps.clock() } as const
-  const accountId = await deps.data.accounts.create(command)
-  if (accountId !== undefined) logNewAccount(context, accountId)
+  await signUp({ ...deps, origin }, { email, passwordHash })
   return seeOther('/app/sign-in?done=signed-up')
 }
 
 /** Validates the form, stores the account or its password, and signs in. */
 async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response> {
-  const { deps, form, params } = context
+  const { deps, form, origin } = context
   const link = linkOf(context, flow)
-  if (link?.accountId && findSession(context)) return joinAccount(context, link)
+  const session = link?.accountId ? findSession(context) : undefined
+  if (link && session) {
+    await joinAccount({ ...deps, origin }, link, session)
+    return seeOther('/app/links')
+  }
   if (!takesPassword(deps, flow)) throw refuse('Sign in with the provider.')
   const { email, password } = parseJoin(form, findAddress(context, flow, link))
-  if (flow === 'sign-up' || !link) return signUp(context, email, password)
+  if (flow === 'sign-up' || !link) return sendSignUp(context, email, password)
   const provedHash = flow === 'setup' ? await proveExisting(context, link, email) : null
   const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
   const { key, stored } = issueKey(deps, undefined, email)
-  const joined = await storeJoin(deps, flow, {
-    email,
-    passwordHash,
-    key: stored,
-    tokenHash: deps.hasher.hash('one-time-link', params.token ?? ''),
+  const command = { email, passwordHash, key: stored, tokenHash: link.hash, provedHash }
+  const { personId, hasNewKey: isNew } = await useLink({ ...deps, origin }, link, {
+    ...command,
     now: deps.clock(),
-    provedHash,
-  })
-  if ('refused' in joined) {
-    if (joined.refused === 'link_over') throw new AppError('link_over')
-    if (joined.refused === 'full') throw new AppError('account_full')
-    if (joined.refused === 'password_needed') throw refuseAt('current', PASSWORD_NEEDED)
-    throw refuseAt('email', 'This address already has an account. Sign in with it.')
-  }
-  const { personId, hasNewKey: isNew } = joined
+  }).catch(failAt({ email_taken: 'email', password_needed: 'current' }))
   const person = deps.data.accounts.findPerson(personId)
-  const accountId = person?.accountId ?? personId
-  if (isNew) logNewAccount(context, accountId)
-  logJoin(context, flow, link, accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
   if (person && hasSecondFactor(person))
@@ -151,23 +135,6 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   if (!isNew) return seeOther(next, cookies)
   const main = [firstLinkCard(user), keyCard(deps, key), flow === 'setup' && twoFactorCard]
   return page({ user }, { title: 'Welcome', cookies, main })
-}
-
-/** Accepts an invitation to an account as the person who is signed in. */
-async function joinAccount(context: AnonymousContext, link: OneTimeLinkRow): Promise<Response> {
-  const { deps, params } = context
-  const session = findSession(context)
-  if (!session) throw new AppError('sign_in_needed')
-  const { personId } = session
-  const tokenHash = deps.hasher.hash('one-time-link', params.token ?? '')
-  const joined = await deps.data.members.join({ tokenHash, personId, now: deps.clock() })
-  if (joined === 'gone') throw new AppError('link_over')
-  if (joined === 'full') throw new AppError('account_full')
-  if (joined === 'wrong_person') throw refuse(`This invitation is for ${link.email}.`)
-  const { accountId } = joined
-  await deps.data.members.open({ id: session.id, personId, accountId })
-  logJoin(context, 'invite', link, accountId)
-  return seeOther('/app/links')
 }
 
 /** The address that the link's person or the link itself determines. */
@@ -209,7 +176,7 @@ async function proveExisting(
   const person = data.accounts.findByEmail(email)
   const hash = person?.passwordHash ?? null
   if (hash === null) return null
-  if (current === '') throw refuseAt('current', PASSWORD_NEEDED)
+  if (current === '') throw refuseAt('current', REFUSALS.password_needed.message())
   const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
   const by = { queue: 'oneTimeLink', key: String(link.id) } as const
   const hooks = throttle.hooks(attempts, (gate) =>
@@ -218,18 +185,6 @@ async function proveExisting(
   const isRight = await passwords.verify(current, hash, by, hooks)
   if (!isRight) throw refuseAt('current', 'This is not the password of that account.')
   return hash
-}
-
-/** `provedHash`: the result of `proveExisting`. */
-function storeJoin(
-  { data }: DashboardDeps,
-  flow: Purpose,
-  { provedHash, ...command }: JoinCommand & { provedHash: string | null },
-): Promise<JoinResult> {
-  if (flow === 'setup') return data.accounts.setUpOwner({ ...command, provedHash })
-  if (flow === 'invite') return data.accounts.acceptInvite(command)
-  const { tokenHash, passwordHash, now } = command
-  return data.accounts.resetPassword({ tokenHash, passwordHash, now })
 }
 
 const firstLinkCard = (user: CurrentUser): Html =>

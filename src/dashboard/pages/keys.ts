@@ -1,23 +1,16 @@
-import {
-  findKeyByName,
-  hasNoExpiry,
-  issueKey,
-  KEY_OVERLAP_MS,
-  KEYS_MAX,
-  type KeyLabel,
-  keyName,
-} from '../../accounts/keys.ts'
+import { hasNoExpiry, type KeyLabel, keyName } from '../../accounts/keys.ts'
 import { parseKeyName } from '../../accounts/names.ts'
+import * as operations from '../../accounts/operations/keys.ts'
 import { planName } from '../../accounts/plans.ts'
 import type { KeyRow, KeyScope } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
 import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
+import { asked, type CurrentUser, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { htmlResponse, refuse, refuseAt, seeOther } from '../responses.ts'
+import { failAt, htmlResponse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
@@ -38,12 +31,9 @@ export const keyPages = signedInPages({
   'POST /app/keys/revoke': (context) => {
     const key = requireKey(context)
     return withPassword(context, REVOKE, async () => {
-      const command = commandOn(context, key)
-      const endsAt = command.now + KEY_OVERLAP_MS
       // A key that was replaced since the page was shown expires already.
-      const isRevoked = await context.deps.data.keys.revoke({ ...command, endsAt })
-      if (isRevoked) logEvent(context, 'key.revoked', { key_id: key.id })
-      return seeOther(`${PATH}?done=${isRevoked ? 'revoked' : 'ending'}`)
+      const endsAt = await operations.revokeKey(asked(context), { keyId: key.id })
+      return seeOther(`${PATH}?done=${endsAt === undefined ? 'ending' : 'revoked'}`)
     })
   },
   'GET /app/keys/end': (context) => {
@@ -53,8 +43,7 @@ export const keyPages = signedInPages({
   'POST /app/keys/end': (context) => {
     const key = requireKey(context)
     return withPassword(context, END, async () => {
-      const isEnded = await context.deps.data.keys.expire(commandOn(context, key))
-      if (isEnded) logEvent(context, 'key.ended', { key_id: key.id })
+      await operations.endKey(asked(context), key.id)
       return seeOther(`${PATH}?done=ended`)
     })
   },
@@ -63,12 +52,6 @@ export const keyPages = signedInPages({
 const ROTATE = { label: 'Rotate the key', fields: ['key'] }
 const REVOKE = { label: 'Revoke it in 24 hours', fields: ['key'] }
 const END = { label: 'Revoke the key now', fields: ['key'] }
-
-const commandOn = ({ deps, user }: PageContext, { id: keyId }: KeyRow) => ({
-  accountId: user.account.id,
-  keyId,
-  now: deps.clock(),
-})
 
 const listKeys = ({ deps, user }: PageContext): KeyRow[] =>
   deps.data.accounts.listKeys(user.account.id, deps.clock())
@@ -85,48 +68,27 @@ function requireKey(context: PageContext): KeyRow {
 
 /** The form sent twice creates one key, because the name is then taken. */
 async function createKey(context: PageContext): Promise<Response> {
-  const { deps, user, form } = context
+  const { form } = context
   const name = parseKeyName(form.text('name'))
   if (name === undefined) throw refuseAt('name', 'Enter a name of 1 to 60 characters.')
-  if (findKeyByName(listKeys(context), name)) throw refuseAt('name', PROBLEMS.name_taken)
   // A form that was tampered with creates a key that can do less, not more.
   const scope = form.text('scope') === 'write' ? 'write' : 'read'
   const label: KeyLabel = { name, scope }
   return withPassword(context, { label: 'Create the key', fields: ['name', 'scope'] }, async () => {
-    const { key: secret, stored } = issueKey(deps, label, user.person.email)
-    const command = { accountId: user.account.id, key: stored, now: deps.clock() }
-    const result = await deps.data.keys.create(command)
-    if ('refused' in result) {
-      const problem = PROBLEMS[result.refused]
-      throw result.refused === 'name_taken' ? refuseAt('name', problem) : refuse(problem)
-    }
-    logEvent(context, 'key.created', { key_id: result.keyId })
+    const created = operations.createKey(asked(context), label)
+    const secret = await created.catch(failAt({ key_name_taken: 'name' }))
     return keysPage(context, { secret, ...label })
   })
 }
 
 /** The form sent twice creates one key: the old key can be replaced only once. */
 function rotateKey(context: PageContext): Promise<Response> {
-  const { deps, user } = context
   const old = requireKey(context)
   return withPassword(context, ROTATE, async () => {
-    const { key: secret, stored } = issueKey(deps, old, user.person.email)
-    const command = commandOn(context, old)
-    const endsAt = command.now + KEY_OVERLAP_MS
-    const result = await deps.data.keys.rotate({ ...command, next: stored, endsAt })
-    if ('refused' in result) throw refuse(PROBLEMS[result.refused])
-    logEvent(context, 'key.rotated', { key_id: result.keyId })
+    const { key: secret } = await operations.rotateKey(asked(context), { keyId: old.id })
     const { name, scope } = old
     return keysPage(context, { secret, name, scope, isReplacement: true })
   })
-}
-
-const PROBLEMS = {
-  name_taken: 'One of your keys has this name already. Choose another.',
-  too_many: `An account can have ${KEYS_MAX} keys, and as many that expire. Revoke old ones first.`,
-  gone:
-    'Nothing was changed: this key was rotated or revoked since the page was shown. A form that ' +
-    'is sent twice creates one key.',
 }
 
 const DONE = {

@@ -1,16 +1,20 @@
-import { parseEmail } from '../../accounts/credentials.ts'
-import { issueOneTimeLink, NO_MEMBERS, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import {
+  changeRole,
+  invite,
+  removeMember,
+  withdrawInvite,
+} from '../../accounts/operations/members.ts'
 import { hasRole, isRole, ROLES, roleName } from '../../accounts/roles.ts'
 import type { MemberRow, Role } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
-import { requireRole } from '../auth/roles.ts'
+import { asked, type CurrentUser, type PageContext, requireAccount } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { refuse, refuseAt, seeOther } from '../responses.ts'
+import { atField, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { type Form, typed } from '../ui/form.ts'
+import { type Form, requireEmail, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 
 const PATH = '/app/account/members'
@@ -20,20 +24,15 @@ export const memberPages = signedInPages({
   'GET /app/account/members': (context) => membersPage(context),
   'POST /app/account/members/invite': (context) =>
     withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
-      Promise.resolve(formAction(membersPage, invite)(context)),
+      Promise.resolve(formAction(membersPage, sendInvite)(context)),
     ),
   'POST /app/account/members/withdraw': async (context) => {
-    const { deps, user, form } = context
-    const id = Number(form.text('invite'))
-    const { oneTimeLinks } = deps.data
-    const accountId = user.account.id
-    const isEnded = Number.isSafeInteger(id) && (await oneTimeLinks.endInvite({ id, accountId }))
-    if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
+    await withdrawInvite(asked(context), Number(context.form.text('invite')))
     return seeOther(`${PATH}?done=withdrawn`)
   },
   'POST /app/account/members/:id/role': (context) =>
     withPassword(context, { label: 'Change the role', fields: ['role'] }, () =>
-      Promise.resolve(formAction(membersPage, changeRole)(context)),
+      Promise.resolve(formAction(membersPage, setRole)(context)),
     ),
   'GET /app/account/members/:id/remove': removePage,
   'POST /app/account/members/:id/remove': (context) =>
@@ -57,23 +56,10 @@ export const accountChoicePages = signedInPages(
   { personal: true },
 )
 
-async function invite(context: PageContext): Promise<Response> {
-  const { deps, user, form } = context
-  const { clock, data } = deps
-  const now = clock()
-  const accountId = user.account.id
-  const email = parseEmail(form.text('email'))
-  if (!email) throw refuseAt('email', 'Enter an address like name@example.com.')
-  const members = data.accounts.listMembers(accountId)
-  if (members.some((one) => one.email.toLowerCase() === email.toLowerCase())) {
-    throw refuseAt('email', 'This person is a member already.')
-  }
-  const about = { purpose: 'invite', personId: user.person.id, accountId, email } as const
-  const { path, stored } = issueOneTimeLink(deps, { ...about, role: chosenRole(form) }, now)
-  const added = await data.oneTimeLinks.add(stored)
-  if (added === 'full') throw refuseAt('email', NO_MEMBERS)
-  if (added === 'not_allowed') throw new AppError('sign_in_needed')
-  logEvent(context, 'invite.created')
+async function sendInvite(context: PageContext): Promise<Response> {
+  const { deps, form } = context
+  const about = { email: requireEmail(form), role: chosenRole(form) }
+  const { path } = await atField('email', () => invite(asked(context), about))
   return membersPage(context, deps.baseUrl + path)
 }
 
@@ -84,34 +70,16 @@ function chosenRole(form: Form): Role {
   return role
 }
 
-export const REMOVE_PROBLEMS = {
-  gone: 'This person is not a member any more.',
-  last_admin:
-    'An account has at least one admin. Make somebody else an admin first, or delete the account.',
-  last_owner: 'This is the only owner of the service: the person cannot be removed.',
-}
-
-async function changeRole(context: PageContext): Promise<Response> {
-  const { deps, user, form } = context
+async function setRole(context: PageContext): Promise<string> {
   const { id: personId } = memberOf(context)
-  const role = chosenRole(form)
-  const command = { accountId: user.account.id, personId, role, by: user.person.id }
-  const result = await deps.data.members.setRole(command)
-  if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
-  logEvent(context, 'member.role_changed', { member_id: personId, role })
-  return seeOther(`${PATH}?done=role`)
+  await changeRole(asked(context), { personId, role: chosenRole(context.form) })
+  return `${PATH}?done=role`
 }
 
-async function remove(context: PageContext): Promise<Response> {
-  const { deps, user } = context
-  const member = memberOf(context)
-  const isOwn = member.id === user.person.id
-  if (!isOwn) requireRole(user, 'admin')
-  const key = { accountId: user.account.id, personId: member.id, by: user.person.id }
-  const result = await deps.data.members.remove(key)
-  if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
-  logEvent(context, isOwn ? 'member.left' : 'member.removed', { member_id: member.id })
-  return seeOther(isOwn ? '/app' : `${PATH}?done=removed`)
+async function remove(context: PageContext): Promise<string> {
+  const { id } = memberOf(context)
+  await removeMember(asked(context), id)
+  return id === context.user.person.id ? '/app' : `${PATH}?done=removed`
 }
 
 const DONE = {

@@ -2,6 +2,7 @@ import { parseEmail } from '../../accounts/credentials.ts'
 import type { IdentityRow } from '../../accounts/identities.ts'
 import { type Claims, OidcError } from '../../accounts/oidc.ts'
 import { findOneTimeLink, LINK_PAGES, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import { connectIdentity, signUpWithProvider } from '../../accounts/operations/registration.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type { PersonRow } from '../../accounts/store.ts'
@@ -22,8 +23,13 @@ import {
   TOO_MANY,
   taskOf,
 } from '../auth/oidc.ts'
-import { countRegistration, logJoin, logNewAccount } from '../auth/registration.ts'
-import { askForCode, countAttempts, findSession, startSession } from '../auth/sign-in.ts'
+import {
+  askForCode,
+  countAttempts,
+  countRegistration,
+  findSession,
+  startSession,
+} from '../auth/sign-in.ts'
 import { type DashboardDeps, OIDC_CALLBACK } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { anonymousPages } from '../page-routes.ts'
@@ -157,7 +163,7 @@ async function signInNew(
   claims: Claims,
   next: string | undefined,
 ): Promise<Response> {
-  const { deps } = context
+  const { deps, origin } = context
   const { settings } = providerOf(deps)
   const { issuer, subject, isVerified } = claims
   const email = parseEmail(claims.email ?? '')
@@ -175,25 +181,19 @@ async function signInNew(
     if (!person.hasAccount) return refused(context, 'disabled', { next, accountId })
     // The address alone signs nobody in, unless the operator trusts the provider with it.
     const connected = settings.trustsEmail
-      ? await deps.data.identities.connect({ ...identity, now, by: 'address' })
+      ? await connectIdentity({ ...deps, origin }, { ...identity, now, by: 'address' })
       : 'known'
     if (connected === 'taken') return refused(context, 'oidc.taken', { next })
     if (typeof connected !== 'object') return existingPage(context, identity, person, next)
-    logIdentity(context, person)
     return signInAs(context, { id: connected.id, personId, claims }, next)
   }
   const invite = inviteOf(context, next)
   if (!invite && settings.signUp !== 'open') return refused(context, 'oidc.not_allowed', { next })
   if (!invite) countRegistration(context)
-  const inviteHash = invite?.hash
-  const created = await deps.data.identities.signUp({ issuer, subject, email, inviteHash, now })
+  const created = await signUpWithProvider({ ...deps, origin }, invite, { issuer, subject, email })
   if (created === 'gone') return refused(context, 'oidc.wrong_person', { next: undefined })
-  if (created === 'full') throw new AppError('account_full')
   if (created === 'taken') return refused(context, 'oidc.state', { next })
   const { personId, identityId } = created
-  const accountId = deps.data.accounts.findPerson(personId)?.accountId ?? personId
-  if (accountId === personId) logNewAccount(context, accountId)
-  if (invite) logJoin(context, 'invite', invite, accountId)
   return signInAs(context, { id: identityId, personId, claims }, invite ? HOME : next)
 }
 
@@ -204,9 +204,6 @@ function inviteOf({ deps }: AnonymousContext, next = ''): OneTimeLinkRow | undef
     ? findOneTimeLink(deps, 'invite', token, deps.clock())
     : undefined
 }
-
-const logIdentity = ({ deps, origin }: AnonymousContext, { accountId }: PersonRow): void =>
-  deps.security.record('identity.connected', origin, { accountId })
 
 /** The next sign-in with the password connects the identity. */
 function existingPage(
@@ -299,11 +296,10 @@ async function finishTask(
   const { issuer, subject, email = null } = claims
   const by = { sessionId: session.id }
   const about = { issuer, subject, email, personId, by, now: deps.clock() }
-  const connected = await deps.data.identities.connect(about)
+  const connected = await connectIdentity({ ...deps, origin }, about)
   if (connected === 'taken') return refused(context, 'oidc.taken', { accountId })
   if (connected === 'gone') throw new AppError('sign_in_needed')
   if (connected === 'too_many') return seeOther(TOO_MANY, ended)
   if (typeof connected !== 'object') return refused(context, 'oidc.state', { accountId })
-  deps.security.record('identity.connected', origin, { accountId })
   return seeOther('/app/account?done=connected', ended)
 }

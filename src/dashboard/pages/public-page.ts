@@ -6,8 +6,7 @@ import { rateLimited } from '../../http/guard.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
 import type { Code } from '../../lib/code.ts'
 import { html } from '../../lib/html.ts'
-import { authorOf } from '../../links/link.ts'
-import { ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
+import { authorOf, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import { readHits } from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
@@ -27,11 +26,9 @@ const TOKEN = /^[\w-]{22}$/
 export const publicPageForms = signedInPages({
   'POST /app/links/:code/share': share,
   'POST /app/links/:code/unshare': async (context) => {
-    const { deps, user } = context
     const { id: linkId, code } = ownLink(context)
     spendWrite(context)
-    const author = authorOf(user.account, deps.clock())
-    await deps.data.publicPages.unshare({ author, linkId })
+    await context.deps.data.publicPages.unshare({ author: authorOf(context), linkId })
     return seeOther(`${linkPath(code)}/settings?done=unshared#public`)
   },
 })
@@ -48,12 +45,12 @@ export const publicPages = (deps: DashboardDeps) =>
     )
 
 async function share(context: PageContext): Promise<Response> {
-  const { deps, user, form } = context
+  const { deps, form } = context
   const { id: linkId, code } = ownLink(context)
   const showsUrl = form.text('url') === '1'
   const token = Buffer.from(deps.random(TOKEN_BYTES)).toString('base64url')
   spendWrite(context)
-  const author = authorOf(user.account, deps.clock())
+  const author = authorOf(context)
   const hash = deps.hasher.hash('shared-page', token)
   if (!(await deps.data.publicPages.share({ author, linkId, hash, showsUrl }))) {
     throw new AppError('code_not_found', code)

@@ -2,7 +2,13 @@ import { parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
-import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import {
+  authorOf,
+  type CurrentUser,
+  type PageContext,
+  type Query,
+  spendWrite,
+} from '../auth/guard.ts'
 import { keepRef, QR_SETTINGS_PATH } from '../cards/link-qr.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
@@ -32,18 +38,17 @@ export const qrSettingsPages = signedInPages({
   },
   'POST /app/qr/logo': formAction(settingsPage, saveLogo),
   'POST /app/qr/logo/remove': async (context) => {
-    const { deps, user } = context
     spendWrite(context)
-    await deps.data.qrSettings.removeLogo({ accountId: user.account.id })
+    await context.deps.data.qrSettings.removeLogo({ author: authorOf(context) })
     return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
   },
   'POST /app/qr/presets': formAction(settingsPage, savePreset),
   'POST /app/qr/presets/delete': async (context) => {
-    const { deps, user, form } = context
+    const { deps, form } = context
     spendWrite(context)
     const id = Number(form.text('preset'))
     if (Number.isSafeInteger(id)) {
-      await deps.data.qrSettings.deletePreset({ accountId: user.account.id, id })
+      await deps.data.qrSettings.deletePreset({ author: authorOf(context), id })
     }
     return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
   },
@@ -51,7 +56,7 @@ export const qrSettingsPages = signedInPages({
 
 async function saveLogo(context: PageContext): Promise<string> {
   const { deps, user, form } = context
-  const { data, images, clock } = deps
+  const { data, images } = deps
   const accountId = user.account.id
   spendWrite(context)
   const file = form.file('logo')
@@ -61,7 +66,7 @@ async function saveLogo(context: PageContext): Promise<string> {
   const tried = await images.checkLogo(await file.bytes(), { accountId, admit })
   if (tried.wasSearched) count()
   if ('problem' in tried) throw refuseAt('logo', tried.problem)
-  await data.qrSettings.saveLogo({ accountId, png: tried.png, now: clock() })
+  await data.qrSettings.saveLogo({ author: authorOf(context), png: tried.png })
   return `${QR_SETTINGS_PATH}?done=logo`
 }
 
@@ -81,7 +86,7 @@ function presetQuery(form: Form): Query {
 
 async function savePreset(context: PageContext): Promise<string> {
   const { deps, user, form } = context
-  const { data, images, clock } = deps
+  const { data, images } = deps
   const accountId = user.account.id
   spendWrite(context)
   const query = presetQuery(form)
@@ -96,11 +101,11 @@ async function savePreset(context: PageContext): Promise<string> {
   const isReadable = await images.isReadable({ options, png }, { accountId, admit })
   count()
   if (!isReadable) throw refuseAt('name', UNREADABLE)
-  const preset = { accountId, name, options: String(qrQueryOf(options)), now: clock() }
-  if (!(await data.qrSettings.savePreset(preset))) {
+  const preset = { name, options: String(qrQueryOf(options)) }
+  if (!(await data.qrSettings.savePreset({ author: authorOf(context), ...preset }))) {
     throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
   }
-  await keepRef(deps, { accountId }, options)
+  await keepRef(context, options)
   return `${QR_SETTINGS_PATH}?done=preset`
 }
 

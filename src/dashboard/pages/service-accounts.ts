@@ -1,29 +1,29 @@
 import { parseEmail } from '../../accounts/credentials.ts'
+import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import {
-  issueOneTimeLink,
-  NO_INVITES,
-  NO_MEMBERS,
-  type OneTimeLinkRow,
-} from '../../accounts/one-time-links.ts'
+  disableAccount,
+  enableAccount,
+  sendLink,
+  setPlan,
+} from '../../accounts/operations/accounts.ts'
+import { invite, removeMember, withdrawInvite } from '../../accounts/operations/members.ts'
 import type { AccountOverview } from '../../accounts/overviews.ts'
 import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
 import { roleName } from '../../accounts/roles.ts'
-import type { SecurityEvent } from '../../accounts/security-log.ts'
-import type { AccountRow, MemberRow } from '../../accounts/store.ts'
+import type { AccountId, AccountRow, MemberRow } from '../../accounts/store.ts'
 import { pastedSearch } from '../../addresses/resolve.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
+import { asked, type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { refuse, refuseAt, seeOther } from '../responses.ts'
+import { atField, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
 import { serviceLinkTable, serviceTabs } from '../ui/service-parts.ts'
-import { REMOVE_PROBLEMS } from './members.ts'
 
 const PATH = '/app/service/accounts'
 const pathOf = ({ id }: Pick<AccountRow, 'id'>) => `${PATH}/${id}` as const
@@ -37,14 +37,11 @@ export const serviceAccountsPages = signedInPages(
       return withPassword(
         context,
         { label: 'Create the invitation', fields: ['email', 'plan'] },
-        () => Promise.resolve(formAction(accountsPage, () => invite(context, plan))(context)),
+        () => Promise.resolve(formAction(accountsPage, () => sendInvite(context, plan))(context)),
       )
     },
     'POST /app/service/accounts/invites/end': async (context) => {
-      const id = Number(context.form.text('invite'))
-      const { data } = context.deps
-      const isEnded = Number.isSafeInteger(id) && (await data.oneTimeLinks.endInvite({ id }))
-      if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
+      await withdrawInvite(asOwner(context), Number(context.form.text('invite')))
       return seeOther(`${PATH}?done=withdrawn`)
     },
     'GET /app/service/accounts/:id': accountPage,
@@ -53,28 +50,24 @@ export const serviceAccountsPages = signedInPages(
       const account = accountOf(context)
       const plan = requirePlan(context.form)
       return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
-        await context.deps.data.accounts.setPlan({ accountId: account.id, plan })
-        log(context, 'account.plan_changed', account, { plan })
+        await setPlan(asOwner(context, account.id), plan)
         return seeOther(`${pathOf(account)}?done=plan`)
       })
     },
     'GET /app/service/accounts/:id/disable': disablePage,
     'POST /app/service/accounts/:id/disable': (context) => {
-      const { data, clock } = context.deps
       const account = accountOf(context)
       const links = context.form.text('links') === '1'
       const action = { label: 'Disable the account', fields: ['links'] }
-      return withPassword(context, action, async () => {
-        const command = { accountId: account.id, links, now: clock() }
-        if (!(await data.accounts.disable(command))) return disablePage(context)
-        log(context, 'account.disabled', account)
-        return seeOther(`${pathOf(account)}?done=disabled`)
+      const disable = formAction(disablePage, async () => {
+        await disableAccount(asOwner(context, account.id), { links })
+        return `${pathOf(account)}?done=disabled`
       })
+      return withPassword(context, action, async () => disable(context))
     },
     'POST /app/service/accounts/:id/enable': async (context) => {
       const account = accountOf(context)
-      await context.deps.data.accounts.enable({ accountId: account.id })
-      log(context, 'account.enabled', account)
+      await enableAccount(asOwner(context, account.id))
       return seeOther(`${pathOf(account)}?done=enabled`)
     },
     'POST /app/service/accounts/:id/reset': (context) => {
@@ -85,12 +78,11 @@ export const serviceAccountsPages = signedInPages(
       // The link gives access to any account, also this one: a stolen cookie must not permit that.
       const action = { label: 'Create a reset link', fields: ['person'] }
       return withPassword(context, action, async () => {
-        const link = issueOneTimeLink(deps, { purpose: 'reset', personId }, deps.clock())
-        await deps.data.oneTimeLinks.add(link.stored)
+        const { path } = await sendLink(asOwner(context), { purpose: 'reset', personId })
         return linkPage(context, account, {
           title: 'Reset link',
           label: 'Link that sets a new password',
-          link: deps.baseUrl + link.path,
+          link: deps.baseUrl + path,
           about: html`Send it only to ${email}: it gives access to the person’s accounts for 24
             hours. Earlier reset links no longer work.`,
         })
@@ -100,27 +92,18 @@ export const serviceAccountsPages = signedInPages(
       const account = accountOf(context)
       const { id: personId } = memberOf(context, account)
       return withPassword(context, { label: 'Remove', fields: ['person'] }, async () => {
-        const command = { accountId: account.id, personId, by: null }
-        const result = await context.deps.data.members.remove(command)
-        if (result !== 'done') throw refuse(REMOVE_PROBLEMS[result])
-        log(context, 'member.removed', account, { member_id: personId })
+        await removeMember(asOwner(context, account.id), personId)
         return seeOther(`${pathOf(account)}?done=removed`)
       })
     },
     'POST /app/service/accounts/:id/invite-member': (context) => {
-      const { deps, user, form } = context
+      const { deps, form } = context
       const account = accountOf(context)
       const email = parseEmail(form.text('email'))
       if (!email) throw refuse('Enter an address like name@example.com.')
       const action = { label: 'Create the invitation', fields: ['email'] }
       return withPassword(context, action, async () => {
-        const about = { purpose: 'invite', personId: user.person.id, email } as const
-        const to = { accountId: account.id, role: 'admin' } as const
-        const { path, stored } = issueOneTimeLink(deps, { ...about, ...to }, deps.clock())
-        const added = await deps.data.oneTimeLinks.add(stored)
-        if (added === 'full') throw refuse(NO_MEMBERS)
-        if (added === 'not_allowed') throw new AppError('sign_in_needed')
-        log(context, 'invite.created', account)
+        const { path } = await invite(asOwner(context, account.id), { email, role: 'admin' })
         return linkPage(context, account, {
           title: 'Invitation',
           label: 'Link for the new member',
@@ -133,24 +116,17 @@ export const serviceAccountsPages = signedInPages(
   { owner: true },
 )
 
-async function invite(context: PageContext, plan: Plan): Promise<Response> {
-  const { deps, user, form } = context
-  const { clock, data } = deps
-  const now = clock()
+/** Without an account: about none. */
+const asOwner = (context: PageContext, id?: AccountId) => asked(context, ownerOf(context, id))
+
+async function sendInvite(context: PageContext, plan: Plan): Promise<Response> {
+  const { deps, form } = context
   const text = form.text('email')
   const email = text === '' ? undefined : parseEmail(text)
   if (text !== '' && !email)
     throw refuseAt('email', 'Enter an address like name@example.com, or leave it empty.')
-  if (email && data.accounts.findByEmail(email)) {
-    throw refuseAt('email', 'This address already has an account.')
-  }
-  const personId = user.person.id
-  const about = { purpose: 'invite', personId, plan, ...(email && { email }) } as const
-  const { path, stored } = issueOneTimeLink(deps, about, now)
-  const added = await data.oneTimeLinks.add(stored)
-  if (added === 'full') throw refuseAt('email', NO_INVITES)
-  if (added === 'not_allowed') throw new AppError('sign_in_needed')
-  logEvent(context, 'invite.created', { plan })
+  const about = { plan, ...(email && { email }) }
+  const { path } = await atField('email', () => invite(asOwner(context), about))
   return accountsPage(context, deps.baseUrl + path)
 }
 
@@ -395,18 +371,6 @@ function disablePage(context: PageContext): Response {
     cancel: { label: 'Cancel', href: path },
   })
 }
-
-const log = (
-  { deps, user }: PageContext,
-  event: SecurityEvent,
-  account: AccountRow,
-  fields: Readonly<Record<string, string | number>> = {},
-): void =>
-  deps.security.record(event, user.origin, {
-    accountId: account.id,
-    byAccountId: user.account.id,
-    fields,
-  })
 
 interface LinkPageProps {
   title: string

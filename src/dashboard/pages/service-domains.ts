@@ -4,7 +4,7 @@ import { readableHost } from '../../addresses/shown-host.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withScheme } from '../../links/url.ts'
-import type { PageContext } from '../auth/guard.ts'
+import { ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { FormRefusal, isFormError, isTemporary, refuseAt } from '../responses.ts'
@@ -21,7 +21,7 @@ export const serviceDomainsPages = signedInPages(
     'GET /app/service/domains': listPage,
     'POST /app/service/domains': formAction(listPage, async (context) => {
       const { deps, user } = context
-      const { host } = await atOwnField(() => addDomain(deps, fieldsOf(context)))
+      const { host } = await atOwnField(() => addDomain(deps, ownerOf(context), fieldsOf(context)))
       deps.log.info('domain.added', { account_id: user.account.id, host })
       return `${PATH}/${host}?done=added`
     }),
@@ -30,7 +30,9 @@ export const serviceDomainsPages = signedInPages(
       const { deps, user } = context
       const domain = requireDomain(context)
       const { host } = domain
-      await atOwnField(() => setDomain(deps, { ...fieldsOf(context, domain), host }))
+      await atOwnField(() =>
+        setDomain(deps, ownerOf(context), { ...fieldsOf(context, domain), host }),
+      )
       deps.log.info('domain.changed', { account_id: user.account.id, host })
       return `${PATH}/${host}?done=changed`
     }),
@@ -38,7 +40,10 @@ export const serviceDomainsPages = signedInPages(
       const { deps, user, form } = context
       const { host } = requireDomain(context)
       const movesLinks = form.text('moves_links') === '1'
-      await atOwnField(() => removeDomain(deps, { host, movesLinks }), 'moves_links')
+      await atOwnField(
+        () => removeDomain(deps, ownerOf(context), { host, movesLinks }),
+        'moves_links',
+      )
       deps.log.info('domain.removed', { account_id: user.account.id, host })
       return `${PATH}?done=removed`
     }),

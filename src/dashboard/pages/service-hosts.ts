@@ -1,7 +1,7 @@
 import { parseHost, STORED_HOSTS_MAX, type StoredHost } from '../../blocklist/stored-hosts.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
-import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import { type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
@@ -16,12 +16,13 @@ const PATH = '/app/service/hosts'
 export const serviceHostsPages = signedInPages(
   {
     'GET /app/service/hosts': hostsPage,
-    'POST /app/service/hosts': formAction(hostsPage, async ({ deps, user, form }) => {
+    'POST /app/service/hosts': formAction(hostsPage, async (context) => {
+      const { deps, user, form } = context
       const host = parseHost(form.text('host'))
       if (host === undefined) throw refuseAt('host', 'Enter a host such as bad.example, or a URL.')
       const reason = parseReason(form.text('reason'))
       if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
-      const command = { host, reason, blockedAt: deps.clock() }
+      const command = { author: ownerOf(context), host, reason }
       if ((await deps.data.blockedHosts.block(command)) === 'too_many') {
         const most = parts.count(STORED_HOSTS_MAX)
         throw refuseAt('host', `At most ${most} hosts are blocked here. Put more into a file.`)
@@ -29,9 +30,10 @@ export const serviceHostsPages = signedInPages(
       deps.log.info('blocklist.host_blocked', { account_id: user.account.id, host })
       return `${PATH}?done=blocked`
     }),
-    'POST /app/service/hosts/unblock': async ({ deps, user, form }) => {
+    'POST /app/service/hosts/unblock': async (context) => {
+      const { deps, user, form } = context
       const host = form.text('host')
-      if (await deps.data.blockedHosts.unblock({ host })) {
+      if (await deps.data.blockedHosts.unblock({ author: ownerOf(context), host })) {
         deps.log.info('blocklist.host_unblocked', { account_id: user.account.id, host })
       }
       return seeOther(`${PATH}?done=unblocked`)

@@ -7,7 +7,7 @@ import type { Link } from '../../links/link.ts'
 import { type FoundLinks, findInAll, isSearchableInAll } from '../../lists/search-all.ts'
 import type { DisabledCode } from '../../moderation/moderation.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
-import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import { type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
@@ -28,17 +28,24 @@ export const serviceLinksPages = signedInPages(
     'GET /app/service/links': listPage,
     'GET /app/service/links/:code': linkPage,
     'POST /app/service/links/:code/disable': formAction(linkPage, async (context) => {
-      const { data, clock } = context.deps
+      const { data } = context.deps
       const { code } = requireLink(context)
       const reason = parseReason(context.form.text('reason'))
       if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
       // Undefined if the link was deleted meanwhile: it has no page any more.
-      const isDisabled = await data.moderation.disable({ code, reason, now: clock() })
+      const isDisabled = await data.moderation.disable({
+        author: ownerOf(context),
+        code,
+        reason,
+      })
       return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
     }),
     'POST /app/service/links/:code/enable': async (context) => {
       const { code, link } = requireLink(context)
-      await context.deps.data.moderation.enable({ code })
+      await context.deps.data.moderation.enable({
+        author: ownerOf(context),
+        code,
+      })
       return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)
     },
   },

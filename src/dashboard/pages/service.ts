@@ -4,7 +4,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
-import type { PageContext } from '../auth/guard.ts'
+import { ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { htmlResponse, refuseAt, seeOther } from '../responses.ts'
@@ -23,14 +23,22 @@ export const servicePages = signedInPages(
   {
     'GET /app/service': (context) =>
       wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
-    'POST /app/service/maintenance': formAction(servicePage, async ({ deps, user, form }) => {
+    'POST /app/service/maintenance': formAction(servicePage, async (context) => {
+      const { deps, user, form } = context
       const until = parseUntil(form, deps.clock())
-      await deps.data.settings.save(maintenanceSetting(until))
+      await deps.data.settings.save({
+        author: ownerOf(context),
+        ...maintenanceSetting(until),
+      })
       deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
       return `${PATH}?done=on`
     }),
-    'POST /app/service/maintenance/end': async ({ deps, user }) => {
-      await deps.data.settings.save(maintenanceSetting(undefined))
+    'POST /app/service/maintenance/end': async (context) => {
+      const { deps, user } = context
+      await deps.data.settings.save({
+        author: ownerOf(context),
+        ...maintenanceSetting(undefined),
+      })
       deps.log.info('maintenance.off', { account_id: user.account.id })
       return seeOther(`${PATH}?done=off`)
     },

@@ -1,6 +1,7 @@
+import { parseEmail } from '../../accounts/credentials.ts'
 import { AppError } from '../../errors.ts'
 import { type BodyLimits, type RequestBodies, sizeText } from '../../http/body.ts'
-import { FormRefusal } from '../responses.ts'
+import { FormRefusal, refuseAt } from '../responses.ts'
 
 /** The fields of a sent form. A missing field is empty text. */
 export interface Form {
@@ -29,6 +30,13 @@ export const typed = (
 
 export const errorOf = (refusal: AppError | undefined, name: string): string | undefined =>
   refusal instanceof FormRefusal ? refusal.errors[name] : undefined
+
+/** Throws `FormRefusal`. */
+export function requireEmail(form: Form): string {
+  const email = parseEmail(form.text('email'))
+  if (!email) throw refuseAt('email', 'Enter an address like name@example.com.')
+  return email
+}
 
 const URLENCODED = /^application\/x-www-form-urlencoded[\t ]*(;|$)/i
 const MULTIPART = /^multipart\/form-data[\t ]*;/i

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { temporaryFolder } from '../../test/support/folder.ts'
-import { operationsOn } from '../../test/support/subjects.ts'
-import { migrate } from '../db/migrate.ts'
-import { openWritable } from '../db/open.ts'
-import { HOUR } from '../lib/clock.ts'
+import { temporaryFolder } from '../../../test/support/folder.ts'
+import { operationsOn } from '../../../test/support/subjects.ts'
+import { migrate } from '../../db/migrate.ts'
+import { openWritable } from '../../db/open.ts'
+import { HOUR } from '../../lib/clock.ts'
+import { OneTimeLinkStore } from '../one-time-links.ts'
+import { sessions } from '../sessions.ts'
+import { AccountStore, type NewAccount, type NewKey } from '../store.ts'
+import { accounts as subject } from './accounts.ts'
 import { KEY_OVERLAP_MS } from './keys.ts'
-import { OneTimeLinkStore } from './one-time-links.ts'
-import { sessions } from './sessions.ts'
-import { AccountStore, type NewAccount, type NewKey } from './store.ts'
-import { accounts as subject } from './writes.ts'
 
 const KEY: NewKey = {
   hash: Buffer.alloc(32),
@@ -152,7 +152,7 @@ test('nothing of a deleted account is left, and its domain goes back to the owne
       db.query(`SELECT * FROM "${name}" WHERE account_id = ?`).all(ben),
     ]),
   )
-  beginDeletion({ accountId: ann, now: 1 })
+  beginDeletion({ author: { accountId: ann, by: 'operator', now: 1 } })
   remove({ accountId: ann })
   expect(rowsOf(ann)).toEqual([])
   for (const [name, rows] of before) {
