@@ -12,7 +12,9 @@ import { Blocklist } from './blocklist/watch.ts'
 import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { ASSET_PATHS, LOGO_PATH } from './dashboard/assets.ts'
+import { AccessTable } from './dashboard/auth/access.ts'
 import { openDashboard } from './dashboard/deps.ts'
+import { ROUTES } from './dashboard/route-list.ts'
 import { type Data, subjects } from './data.ts'
 import { openForService, type ServiceFolder } from './data-folder.ts'
 import type { EventReader } from './db/events.ts'
@@ -124,6 +126,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const service = { ...parts, ...front, ...storage, ...guards, ...links, visitDetails, passwords }
   const dashboard = openDashboard({
     config,
+    access: new AccessTable(ROUTES),
     common: {
       ...service,
       top: new TopLinks({ data, pages: links.pages }),

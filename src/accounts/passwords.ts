@@ -98,7 +98,7 @@ export interface VerifyHooks {
 
 /**
  * Hashes and verifies passwords on a thread of its own, one at a time per queue and ten a second:
- * CPU and memory stay bounded under a login flood. Throws `busy` when too many wait.
+ * CPU and memory stay bounded under a login flood (decision 014). Throws `busy` when too many wait.
  */
 export class Passwords {
   readonly #start: () => Promise<Thread<PasswordFunctions>>

@@ -4,20 +4,14 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { By } from '../db/author.ts'
 import { inTransaction } from '../db/open.ts'
 import {
-  accountHits,
   accounts,
   apiKeys,
-  domains,
   identities,
   memberships,
   oneTimeLinks,
   people,
-  qrLogos,
-  qrPresets,
-  qrRefs,
   recoveryCodes,
   sessions,
-  visitsByDay,
 } from '../db/schema.ts'
 import { perConnection } from '../db/subject.ts'
 import { assert } from '../lib/assert.ts'
@@ -346,16 +340,8 @@ export class AccountStore extends AccountReads {
     this.#orm.delete(people).where(eq(people.id, id)).run()
   }
 
-  /** Deletes the account and all that belongs to it. Its links must be deleted first. */
+  /** Deletes the row of the account. What belongs to it must be deleted first. */
   remove(id: AccountId): void {
-    for (const table of [apiKeys, qrLogos, qrPresets, qrRefs, accountHits]) {
-      this.#orm.delete(table).where(eq(table.accountId, id)).run()
-    }
-    const ofAccount = and(eq(visitsByDay.scope, 1), eq(visitsByDay.id, id))
-    this.#orm.delete(visitsByDay).where(ofAccount).run()
-    // Links of others may have the domain: it goes back to the owners of the service.
-    const returned = { access: 'owners', accountId: null } as const
-    this.#orm.update(domains).set(returned).where(eq(domains.accountId, id)).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 

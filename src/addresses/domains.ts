@@ -106,6 +106,9 @@ export const domains = subject({
     }),
   },
 
+  // Links of others may have the domain of the account: it goes back to the owners of the service.
+  forget: ["UPDATE domains SET access = 'owners', account_id = NULL WHERE account_id = ?1"],
+
   writes: {
     add: authoredWrite('owner', {
       prepare(db) {

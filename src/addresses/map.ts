@@ -27,7 +27,7 @@ const SPELLINGS_MAX = 256
 
 /**
  * HOT PATH. The domains as one connection sees them, kept in memory. Like the blocked hosts, they
- * are read again when the version of all codes has changed.
+ * are read again when the version of all codes has changed (decisions 056 and 060).
  */
 export class DomainMap {
   readonly primary: RequestDomain

@@ -19,7 +19,7 @@ import { domainUses } from './use.ts'
 /**
  * The names of a link: its code, and aliases. These are further paths that cannot be codes, because
  * of their length or signs or because another path differs in letter case only. An alias resolves
- * to a code and nothing else, after no link was found with its path as the code.
+ * to a code and nothing else, after no link was found with its path as the code (decision 035).
  */
 
 /** Maximum number of aliases of one link. */

@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
-import { DATABASE_VERSION, MIGRATIONS, versionOf, versionWith } from '../db/migrate.ts'
+import { DATABASE_VERSION, versionOf, versionWith } from '../db/migrate.ts'
+import { MIGRATIONS } from '../db/migrations.gen.ts'
 import { isTooOld, LAST_UNRELEASED, tooOld } from '../db/unreleased.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'

@@ -8,7 +8,8 @@ import {
 } from '../accounts/secrets.ts'
 import { removeLogPosition } from '../cluster/position.ts'
 import { requirePosition } from '../cluster/setup.ts'
-import { DATABASE_VERSION, MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
+import { DATABASE_VERSION, migrate, versionOf } from '../db/migrate.ts'
+import { MIGRATIONS } from '../db/migrations.gen.ts'
 import {
   copyDatabase,
   databaseFile,

@@ -24,6 +24,7 @@ import type { ListDeps } from '../lists/views.ts'
 import type { QrImages } from '../qr/images.ts'
 import { lastBackupAt } from '../status/last-backup.ts'
 import type { Vitals } from '../status/vitals.ts'
+import type { AccessTable } from './auth/access.ts'
 import { Cookies } from './auth/cookies.ts'
 
 /** Where the provider sends browsers back to. */
@@ -58,6 +59,7 @@ interface CommonDeps extends CreateDeps, ReadDeps, ListDeps, PropertiesDeps, Gua
 interface DashboardOptions {
   config: Config
   common: CommonDeps
+  access: AccessTable
 }
 
 /** All dependencies of the pages. */
@@ -67,7 +69,7 @@ export type DashboardDeps = ReturnType<typeof openDashboard>
  * Creates what only the dashboard uses: sessions, imports, the deletion of accounts. The caller
  * closes `deletion` and `imports`, which write in the background.
  */
-export function openDashboard({ config, common }: DashboardOptions) {
+export function openDashboard({ config, common, access }: DashboardOptions) {
   const { baseUrl, rootUrl, signUp, operatorName, operatorLogo } = config
   const { data, links, log, hasher, clock, random } = common
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
@@ -78,6 +80,7 @@ export function openDashboard({ config, common }: DashboardOptions) {
   const takeOverMs = config.clusterUrl ? MINUTE : undefined
   return {
     ...common,
+    access,
     baseUrl,
     rootUrl,
     signUp,

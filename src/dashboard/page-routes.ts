@@ -1,4 +1,4 @@
-import { Elysia } from 'elysia'
+import type { Access } from './auth/access.ts'
 import {
   type AnonymousContext,
   anonymousContext,
@@ -8,52 +8,73 @@ import {
   userContext,
 } from './auth/guard.ts'
 import type { DashboardDeps } from './deps.ts'
-import { isFormError, seeOther } from './responses.ts'
+import { isFormError, type Result, seeOther } from './responses.ts'
 
 export type PageFunction<Context = PageContext> = (context: Context) => Response | Promise<Response>
 
-/** Pages and forms by method and path. */
-type Pages<Context> = Readonly<Record<`${'GET' | 'POST'} /${string}`, PageFunction<Context>>>
+interface Handler<Context> {
+  run: (context: Context) => Result | Promise<Result>
+  /**
+   * The page that has the form. It shows why `run` has refused what was sent, so that what was
+   * typed is not lost.
+   */
+  page?: PageFunction<Context>
+}
 
-export const signedInPages = (pages: Pages<PageContext>, options?: GuardOptions) =>
-  routesOf(pages, (deps, request, route) => userContext(deps, { ...request, route }, options))
+type SignedInRoute = Handler<PageContext> & Access & GuardOptions
 
-export const anonymousPages = (pages: Pages<AnonymousContext>) =>
-  routesOf(pages, (deps, request) => anonymousContext(deps, request))
+/** A route for users with this role at least. `more`: its `page`, or other fields. */
+const forRole =
+  (role: Access['role']) =>
+  (
+    run: SignedInRoute['run'],
+    more: PageFunction | Omit<SignedInRoute, 'role' | 'run'> = {},
+  ): SignedInRoute => ({ role, run, ...(typeof more === 'function' ? { page: more } : more) })
 
-const routesOf =
-  <Context>(
-    pages: Pages<Context>,
-    contextOf: (deps: DashboardDeps, request: RequestContext, route: string) => Promise<Context>,
-  ) =>
-  (deps: DashboardDeps) => {
-    const app = new Elysia()
-    for (const [route, run] of Object.entries(pages)) {
-      const [method = '', path = ''] = route.split(' ')
-      // Without a part that varies, a path has no parameters at all. Elysia decides by the text of
-      // this function whether to read the query; a default value makes it overlook the query.
-      app.route(method, path, async ({ request, set, query, params }) =>
-        run(await contextOf(deps, { request, set, query, params: params ?? {} }, route)),
-      )
-    }
-    return app
+export const viewer = forRole('viewer')
+export const editor = forRole('editor')
+export const admin = forRole('admin')
+/** For owners of the service. */
+export const owner = forRole('owner')
+
+type Routes<Of> = Readonly<Record<`${'GET' | 'POST'} /${string}`, Of>>
+
+export interface Route {
+  method: string
+  path: string
+  /** Undefined: for everybody. */
+  access?: Access
+  answer: (deps: DashboardDeps, request: RequestContext) => Promise<Response>
+}
+
+/** Pages and forms of signed-in users, by method and path, each with the least role it needs. */
+export const signedInPages = (routes: Routes<SignedInRoute>): Route[] =>
+  Object.entries(routes).map(([key, route]) => ({
+    ...splitKey(key),
+    access: route,
+    answer: async (deps, request) => answer(route, await userContext(deps, request, route)),
+  }))
+
+export const anonymousPages = (routes: Routes<Handler<AnonymousContext>>): Route[] =>
+  Object.entries(routes).map(([key, route]) => ({
+    ...splitKey(key),
+    answer: async (deps, request) => answer(route, await anonymousContext(deps, request)),
+  }))
+
+function splitKey(key: string) {
+  const [method = '', path = ''] = key.split(' ')
+  return { method, path }
+}
+
+async function answer<Context extends { refusal?: unknown }>(
+  { run, page }: Handler<Context>,
+  context: Context,
+): Promise<Response> {
+  try {
+    const result = await run(context)
+    return typeof result === 'string' ? seeOther(result) : result
+  } catch (error) {
+    if (!page || !isFormError(error)) throw error
+    return page({ ...context, refusal: error })
   }
-
-/**
- * A form: its action returns the path to redirect to, or a response. If the action refuses what was
- * sent, the form's own page shows that, so that what was typed is not lost.
- */
-export const formAction =
-  <Context extends { refusal?: unknown }>(
-    page: PageFunction<Context>,
-    act: (context: Context) => Promise<string | Response>,
-  ): PageFunction<Context> =>
-  async (context) => {
-    try {
-      const result = await act(context)
-      return typeof result === 'string' ? seeOther(result) : result
-    } catch (error) {
-      if (!isFormError(error)) throw error
-      return page({ ...context, refusal: error })
-    }
-  }
+}

@@ -84,6 +84,9 @@ function headersOf(own: Record<string, string>, cookies: readonly string[] = [])
   return headers
 }
 
+/** A response, or the path of the page to open next. */
+export type Result = Response | string
+
 /** A form with errors at its fields, which the form's own page shows. */
 export class FormRefusal extends AppError {
   readonly errors: Readonly<Record<string, string>>

@@ -1,41 +1,10 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import favicon from './assets/favicon.ico' with { type: 'file' }
-import { findAsset, LOGO_PATH } from './assets.ts'
+import { LOGO_PATH } from './assets.ts'
 import type { DashboardDeps } from './deps.ts'
-import { anonymousPages } from './page-routes.ts'
-import { accountPages, themeForms } from './pages/account.ts'
-import { analyticsPages } from './pages/analytics.ts'
-import { batchPages } from './pages/batch.ts'
-import { bulkPages } from './pages/bulk.ts'
-import { goPages } from './pages/go.ts'
-import { handOverPages } from './pages/hand-over.ts'
-import { importPages } from './pages/import.ts'
-import { joinPages } from './pages/join.ts'
-import { keyPages } from './pages/keys.ts'
-import { linkPages } from './pages/link.ts'
-import { linksPages } from './pages/links.ts'
-import { accountChoicePages, memberPages } from './pages/members.ts'
-import { oidcPages } from './pages/oidc.ts'
-import { printPages } from './pages/print.ts'
-import { publicPageForms, publicPages } from './pages/public-page.ts'
-import { qrSettingsPages } from './pages/qr-settings.ts'
-import { servicePages } from './pages/service.ts'
-import { serviceAccountsPages } from './pages/service-accounts.ts'
-import { serviceDomainsPages } from './pages/service-domains.ts'
-import { serviceHostsPages } from './pages/service-hosts.ts'
-import { serviceLinksPages } from './pages/service-links.ts'
-import { signInPages, signOutPages } from './pages/sign-in.ts'
-import { twoFactorPages } from './pages/two-factor.ts'
-
-/** Each is charged like a page without a session: browsers load it once. */
-const assetFiles = anonymousPages({
-  'GET /app/assets/:file': ({ params, request }) => {
-    const asset = findAsset(params.file ?? '', request.headers.get('accept-encoding'))
-    if (!asset) throw new AppError('page_not_found')
-    return asset
-  },
-})
+import { publicPages } from './pages/public-page.ts'
+import { ROUTES } from './route-list.ts'
 
 /** A search engine may follow short links: it indexes their destinations. */
 const ROBOTS = `User-agent: *
@@ -73,42 +42,15 @@ const fileOf = (body: string | Blob, type: string): Response =>
     headers: { 'content-type': type, 'cache-control': `public, max-age=${DAY_SECONDS}` },
   })
 
-const PAGES = [
-  assetFiles,
-  sitePages,
-  signInPages,
-  oidcPages,
-  joinPages,
-  signOutPages,
-  linksPages,
-  batchPages,
-  bulkPages,
-  importPages,
-  handOverPages,
-  goPages,
-  linkPages,
-  printPages,
-  qrSettingsPages,
-  accountPages,
-  themeForms,
-  memberPages,
-  accountChoicePages,
-  twoFactorPages,
-  keyPages,
-  publicPageForms,
-  publicPages,
-  analyticsPages,
-  servicePages,
-  serviceAccountsPages,
-  serviceLinksPages,
-  serviceDomainsPages,
-  serviceHostsPages,
-]
-
 /** The dashboard at `/app`. */
-export function dashboardRoutes(deps: DashboardDeps) {
-  const app = new Elysia({ name: 'dashboard' })
-  // In a loop: the type of a chain this long is too deep for TypeScript.
-  for (const pages of PAGES) app.use(pages(deps))
-  return app
+export function dashboardRoutes(deps: DashboardDeps): Elysia {
+  const app = new Elysia({ name: 'dashboard' }).use(sitePages(deps)).use(publicPages(deps))
+  for (const { method, path, answer } of ROUTES) {
+    // Without a part that varies, a path has no parameters at all. Elysia decides by the text of
+    // this function whether to read the query; a default value makes it overlook the query.
+    app.route(method, path, ({ request, set, query, params }) =>
+      answer(deps, { request, set, query, params: params ?? {} }),
+    )
+  }
+  return app as unknown as Elysia
 }

@@ -35,7 +35,7 @@ export type Event =
   | { what: 'rules_changed' }
   /** By another host of the cluster. */
   | { what: 'hits_added' }
-  /** Its links are gone. A subject with rows of accounts removes its own. */
+  /** Its links are gone, and what subjects have in `forget`. */
   | { what: 'account_removed'; accountId: number }
 
 export const RULES_CHANGED: readonly Event[] = [{ what: 'rules_changed' }]

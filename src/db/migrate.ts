@@ -1,35 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import tables from '../../drizzle/0000_tables.sql' with { type: 'text' }
-import addresses from '../../drizzle/0001_addresses.sql' with { type: 'text' }
-import blockedHosts from '../../drizzle/0002_blocked_hosts.sql' with { type: 'text' }
-import qrRefs from '../../drizzle/0003_qr_refs.sql' with { type: 'text' }
-import destinations from '../../drizzle/0004_destinations.sql' with { type: 'text' }
-import passwords from '../../drizzle/0005_passwords.sql' with { type: 'text' }
-import people from '../../drizzle/0006_people.sql' with { type: 'text' }
-import domains from '../../drizzle/0007_domains.sql' with { type: 'text' }
-import identities from '../../drizzle/0008_identities.sql' with { type: 'text' }
-import ownersAccounts from '../../drizzle/0009_owners_accounts.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { MIGRATIONS } from './migrations.gen.ts'
 import { copyDatabase, inTransaction, refuseDamaged } from './open.ts'
 import { isTooOld, LAST_UNRELEASED, tooOld, upgradeUnreleased } from './unreleased.ts'
-
-/** Migrations in order, embedded in the binary. Released ones never change. */
-export const MIGRATIONS: readonly { name: string; sql: string }[] = [
-  { name: '0000_tables', sql: tables },
-  { name: '0001_addresses', sql: addresses },
-  { name: '0002_blocked_hosts', sql: blockedHosts },
-  { name: '0003_qr_refs', sql: qrRefs },
-  { name: '0004_destinations', sql: destinations },
-  { name: '0005_passwords', sql: passwords },
-  { name: '0006_people', sql: people },
-  { name: '0007_domains', sql: domains },
-  { name: '0008_identities', sql: identities },
-  { name: '0009_owners_accounts', sql: ownersAccounts },
-]
 
 /** The version of a database to which all migrations were applied. */
 export const DATABASE_VERSION = LAST_UNRELEASED + MIGRATIONS.length

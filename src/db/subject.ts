@@ -23,6 +23,11 @@ export interface Subject<Reads, Scans, Writes> {
    * database and the events only.
    */
   onEvents?: ((db: Database) => EventReader) | undefined
+  /**
+   * Statements that remove the rows of a deleted account, whose id is `?1`, in the transaction that
+   * removes the account. Its links are gone.
+   */
+  forget: readonly string[]
 }
 
 /** Prepares a function on a connection, once for each. */
@@ -40,7 +45,7 @@ export interface Write<Command, Result> {
    */
   readonly least?: Least
   /** The result depends on the database and the arguments only: a write may run again. */
-  prepare(db: Database, host: WriterHost): (message: never) => unknown
+  prepare(db: Database, host: WriteContext): (message: never) => unknown
   /**
    * What has happened. Depends on its arguments only, because it runs on two threads: see
    * `onEvents` and `EventReader`. `message`: the command as `pack` returned it; absent after the
@@ -62,14 +67,20 @@ export interface WriterHost {
   journal?: Pick<JournalFile, 'read'>
 }
 
+/** What a write has besides its connection. */
+export interface WriteContext extends WriterHost {
+  /** Calls `forget` of all subjects. */
+  forgetAccount(id: number): void
+}
+
 interface PlainWrite<Command, Result> {
-  prepare(db: Database, host: WriterHost): (command: Command) => Result
+  prepare(db: Database, host: WriteContext): (command: Command) => Result
   events?(result: Result, command: Command | undefined): readonly Event[]
 }
 
 interface PackedWrite<Command, Result, Message, Packed> {
   pack(command: Command): Message
-  prepare(db: Database, host: WriterHost): (message: Message) => Packed
+  prepare(db: Database, host: WriteContext): (message: Message) => Packed
   unpack(packed: Packed): Result
   events?(result: Result, message: Message | undefined): readonly Event[]
 }
@@ -83,11 +94,13 @@ export const subject = <
   scans = {} as Scans,
   writes = {} as Writes,
   onEvents,
+  forget = [],
 }: Partial<Subject<Reads, Scans, Writes>>): Subject<Reads, Scans, Writes> => ({
   reads,
   scans,
   writes,
   onEvents,
+  forget,
 })
 
 /** Declares a read of many rows. */
@@ -236,10 +249,18 @@ export const scanFunctions = (subjects: Subjects, db: Database): NamedFunctions 
  * of a subject, no event is made there: batches are as fast as without events.
  */
 export function writeFunctions(subjects: Subjects, db: Database, host: WriterHost): NamedFunctions {
-  const readers = Object.values(subjects).flatMap(({ onEvents }) => onEvents?.(db) ?? [])
+  const all = Object.values(subjects)
+  const readers = all.flatMap(({ onEvents }) => onEvents?.(db) ?? [])
+  const removals = all.flatMap(({ forget }) => forget.map((sql) => db.prepare(sql)))
+  const context = {
+    ...host,
+    forgetAccount(id: number) {
+      for (const removal of removals) removal.run(id)
+    },
+  }
   return byCallName(subjects, ({ writes }) =>
     mapValues(writes, (declared) => {
-      const run = guarded(declared, db, host)
+      const run = guarded(declared, db, context)
       if (!declared.events || readers.length === 0) return run
       return (message: never) => {
         const packed = run(message)
@@ -253,8 +274,8 @@ export function writeFunctions(subjects: Subjects, db: Database, host: WriterHos
 const authorCheckOn = perConnection(authorCheck)
 
 /** The write, which a message of an author who may not do it does not reach. */
-function guarded({ least, prepare }: WriteTable[string], db: Database, host: WriterHost) {
-  const run = prepare(db, host)
+function guarded({ least, prepare }: WriteTable[string], db: Database, context: WriteContext) {
+  const run = prepare(db, context)
   if (!least) return run
   const denialOf = authorCheckOn(db)
   return (message: never) => denialOf((message as Authored).author, least) ?? run(message)

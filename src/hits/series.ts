@@ -42,6 +42,17 @@ export function bucketAdder(db: Database): AddToBuckets {
   }
 }
 
+/** Remove all buckets of the account `?1`, at most 2,800: one look-up for each hour and day. */
+export const REMOVE_BUCKETS = (['hour', 'day'] as const).map(
+  (step) =>
+    `WITH RECURSIVE steps (at) AS (
+       SELECT min(${step}) FROM hits_by_${step} UNION ALL
+       SELECT (SELECT min(${step}) FROM hits_by_${step} WHERE ${step} > at)
+       FROM steps WHERE at IS NOT NULL)
+     DELETE FROM hits_by_${step}
+     WHERE ${step} IN (SELECT at FROM steps) AND scope = ${ACCOUNT} AND id = ?1`,
+)
+
 /** The first UTC day of which hours or days are kept at `now`. */
 export const oldestDay = (step: Step, now: number): number =>
   dayOf(hourOf(now)) - (DAYS_KEPT[step] - 1)

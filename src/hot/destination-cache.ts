@@ -59,7 +59,7 @@ interface CacheOptions {
 
 /**
  * HOT PATH. Key (a code or an alias) to destination in flat memory: a garbage collection has no
- * objects to visit. Holds at most `max` entries, of at most 192 bytes on average.
+ * objects to visit (decision 010). Holds at most `max` entries, of at most 192 bytes on average.
  *
  * Entries lie in a ring in the order of their insertion. The oldest is evicted, unless it was found
  * since it was last checked: then it moves to the front (the clock algorithm: F. Corbató, "A Paging

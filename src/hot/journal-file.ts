@@ -25,7 +25,7 @@ import { NO_FOLLOW } from '../lib/symbolic-links.ts'
  * valid when its second word, written last, is its lap: the file needs no end marker, and a torn or
  * stale entry is never taken for a hit. Link id 0 is a redirect whose link is not known. The
  * database has the position where counting begins (`hit_totals.position`), committed together with
- * the counts, so a replay counts each hit once.
+ * the counts, so a replay counts each hit once (decision 002).
  */
 
 const MAGIC = 'HOPHITS1'

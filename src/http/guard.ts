@@ -131,9 +131,9 @@ export interface Route {
 export function methodsOf(routes: readonly Route[], path: string): string[] {
   const methods = new Set<string>()
   // Split only once: anybody can send a path of 15,000 segments.
-  const found = segments(path)
+  const found = segmentsOf(path)
   for (const route of routes) {
-    if (!matches(segments(route.path), found)) continue
+    if (!matches(segmentsOf(route.path), found)) continue
     methods.add(route.method)
     if (route.method === 'GET') methods.add('HEAD')
   }
@@ -141,7 +141,7 @@ export function methodsOf(routes: readonly Route[], path: string): string[] {
 }
 
 /** A segment `:name` of a pattern stands for one non-empty segment, `*` for the rest. */
-function matches(wanted: readonly string[], found: readonly string[]): boolean {
+export function matches(wanted: readonly string[], found: readonly string[]): boolean {
   if (wanted.at(-1) === '*') return wanted.slice(0, -1).every((name, i) => fits(name, found[i]))
   return wanted.length === found.length && wanted.every((name, i) => fits(name, found[i]))
 }
@@ -151,7 +151,7 @@ function fits(name: string, segment: string | undefined): boolean {
 }
 
 /** The segments of a path. A slash at its end counts for nothing. */
-const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
+export const segmentsOf = (path: string): string[] => path.replace(/\/$/, '').split('/').slice(1)
 
 /** For endpoints that need no API key. */
 export function publicly(deps: GuardDeps, options: GuardOptions) {

@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 /**
  * Headers of every response; those of redirects are in redirect/responses.ts. A shared cache may
  * store a response without `Cache-Control` and send it to other callers, even one that depends on
- * the API key (RFC 9111, section 3). Responses that may be stored replace the default.
+ * the API key (RFC 9111, section 3). Responses that may be stored replace the default (decision
+ * 036).
  */
 export const DEFAULT_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',

@@ -4,7 +4,8 @@ import { getPriority, setPriority } from 'node:os'
 /**
  * Niceness of all threads except the redirect threads, which have 0. `writes`: hits and changes
  * become durable; it gets a quarter of a core that a redirect thread uses fully. `normal`: a client
- * waits for the work; it gets a tenth. `background`: the work can wait; it gets a seventieth.
+ * waits for the work; it gets a tenth. `background`: the work can wait; it gets a seventieth
+ * (decision 013).
  */
 const NICENESS = { writes: 5, normal: 10, background: 19 } as const
 

@@ -17,7 +17,7 @@ interface Usage {
 /**
  * Memory that all clients share. A holder that holds nothing is always admitted, and the one that
  * holds most yields: when the budget is full, stalled holds end first, then the oldest hold of the
- * largest holder. The total exceeds the maximum by at most one hold.
+ * largest holder. The total exceeds the maximum by at most one hold (decision 038).
  */
 export class SharedBudget {
   readonly #bytesMax: number

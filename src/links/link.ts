@@ -92,7 +92,7 @@ export function parseKnownUrl(text: string): ParsedUrl {
 /**
  * `Location` of a redirect: the URL as it was sent if a header can carry it and every client finds
  * the host in it that the blocklist was asked about, else its `href`. Browsers read a `\` in the
- * path as `/`.
+ * path as `/` (decision 037).
  */
 export function locationOf({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string {
   const isAsSent = /^[\x21-\x7e]+$/.test(text) && authorityOf(text) === authorityOf(href)

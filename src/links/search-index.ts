@@ -6,7 +6,7 @@ import type { Link } from './link.ts'
 /**
  * The writer's side of the search index. Indexing a link costs several times as much as storing it,
  * so links are indexed after their creation, in the order of their ids, up to
- * `search_progress.indexed_to`.
+ * `search_progress.indexed_to` (decision 006).
  */
 
 const ASCII = /^[\0-\x7f]*$/

@@ -1,4 +1,4 @@
-/** The number of matches of a list, counted once and kept by ranges of link ids. */
+/** The number of matches of a list, counted once and kept by ranges of link ids: decision 009. */
 
 /** The links of an account with an id above `after`, up to and including `upTo`. */
 export interface IdRange {

@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { operationsOn } from '../../test/support/subjects.ts'
-import { AccountStore } from '../accounts/store.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { parseQrOptions } from '../draw/options.ts'
@@ -33,18 +32,6 @@ test('an account keeps 20 presets, and one of the same name is replaced', () => 
   expect(presets.find(({ name }) => name === 'P3')?.options).toEqual(
     parseQrOptions({ margin: '9' }),
   )
-})
-
-test('a deleted account leaves neither a logo nor presets, and other accounts keep theirs', () => {
-  using it = openStore()
-  for (const accountId of [1, 2]) {
-    it.stored.saveLogo({ ...by(accountId), png: Uint8Array.of(accountId) })
-    it.stored.savePreset(preset('Menu', accountId))
-  }
-  new AccountStore(it.db).remove(1)
-  expect([it.stored.hasLogo(1), it.stored.listPresets(1)]).toEqual([false, []])
-  expect(it.stored.findLogo(2)?.png).toEqual(Uint8Array.of(2))
-  expect(it.stored.listPresets(2)).toHaveLength(1)
 })
 
 test('another logo has another key, so no thread draws the old one', () => {

@@ -22,6 +22,10 @@ interface PresetCommand extends Authored {
 
 /** What an account has stored for its QR codes. */
 export const qrSettings = subject({
+  forget: ['qr_logos', 'qr_presets', 'qr_refs'].map(
+    (table) => `DELETE FROM ${table} WHERE account_id = ?1`,
+  ),
+
   reads(db) {
     const logo = db.prepare<{ content: Uint8Array }, [AccountId]>(
       'SELECT content FROM qr_logos WHERE account_id = ?',

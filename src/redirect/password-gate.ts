@@ -27,7 +27,7 @@ const VALUE = /^(\d{1,12})\.([\w-]{22})$/
 
 /**
  * Decides which requests pass the password of a link. A browser that has sent it once has a cookie
- * for 12 hours, which no limit of attempts affects.
+ * for 12 hours, which no limit of attempts affects (decision 077).
  */
 export class PasswordGate {
   readonly #deps: GateDeps

@@ -49,6 +49,8 @@ const DAYS_AT_ONCE = 5
 
 /** Details of redirects. */
 export const visits = subject({
+  forget: [`DELETE FROM visits_by_day WHERE scope = ${ACCOUNT} AND id = ?1`],
+
   scans: {
     /** The sums of the first days, as many as fit a time slice, without rows that are damaged. */
     sums: scan((db) => {

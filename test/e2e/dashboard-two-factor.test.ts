@@ -330,13 +330,3 @@ test('no file, log line or address holds the secret, a code or a recovery code',
   const events = app.log.map((line) => JSON.parse(line).event)
   for (const event of ['totp.enabled', 'recovery_code.used']) expect(events).toContain(event)
 })
-
-test('a deleted account leaves neither secret nor recovery codes', async () => {
-  const { app, ann } = await open()
-  await using _ = app
-  const seen = await ann.post('/app/account/delete', { current: PASSWORD })
-  expect(seen.location).toBe('/app/sign-in?done=deleted')
-  const { Database } = await import('bun:sqlite')
-  using db = new Database(join(app.dataDir, 'hopcode.db'), { readonly: true })
-  expect(db.query('SELECT count(*) AS n FROM recovery_codes').get()).toEqual({ n: 0 })
-})

@@ -37,10 +37,13 @@ export function operationsOn<One extends Subjects[string]>(
   host = ALONE,
 ): Direct<One> {
   const { reads, scans, writes } = one
+  const context = { ...host, forgetAccount() {} }
   return Object.assign(
     reads(db) as object,
     ...Object.entries(scans).map(([name, prepare]) => ({ [name]: prepare(db) })),
-    ...Object.entries(writes).map(([name, declared]) => ({ [name]: declared.prepare(db, host) })),
+    ...Object.entries(writes).map(([name, declared]) => ({
+      [name]: declared.prepare(db, context),
+    })),
   ) as Direct<One>
 }
 

@@ -39,6 +39,12 @@ const storesOf = perConnection((db) => ({
 export const accounts = subject({
   reads: (db): AccountReads => new AccountReads(db),
   scans: { overviews: overviewScan },
+  // Those who are in other accounts too have opened the deleted one last.
+  forget: [
+    `UPDATE people SET account_id = (SELECT account_id FROM memberships
+       WHERE person_id = people.id ORDER BY created_at, account_id LIMIT 1)
+     WHERE account_id = ?1 AND id IN (SELECT person_id FROM memberships)`,
+  ],
   writes: {
     /** The id of the person and of the account. Undefined if the e-mail address is in use. */
     create: write({
@@ -149,9 +155,11 @@ export const accounts = subject({
 
     remove: write({
       prepare:
-        (db) =>
-        ({ accountId }: { accountId: AccountId }): void =>
-          accountStore(db).remove(accountId),
+        (db, host) =>
+        ({ accountId }: { accountId: AccountId }): void => {
+          host.forgetAccount(accountId)
+          accountStore(db).remove(accountId)
+        },
       events: (_, command) =>
         command ? [{ what: 'account_removed', accountId: command.accountId }] : [],
     }),

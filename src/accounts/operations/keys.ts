@@ -31,6 +31,8 @@ function findLabel(stored: readonly KeyRow[], keyId: number | undefined) {
 
 /** API keys of accounts. `AccountReads` finds them. */
 export const keys = subject({
+  forget: ['DELETE FROM api_keys WHERE account_id = ?1'],
+
   writes: {
     create: authoredWrite('admin', {
       prepare(db) {

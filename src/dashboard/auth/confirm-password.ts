@@ -2,7 +2,7 @@ import type { Requester } from '../../accounts/passwords.ts'
 import { AppError } from '../../errors.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { html, type Value } from '../../lib/html.ts'
-import { FormRefusal, pathWithoutQuery, refuse, refuseAt } from '../responses.ts'
+import { FormRefusal, pathWithoutQuery, type Result, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page, sectionOf } from '../ui/layout.ts'
 import type { CurrentUser, PageContext } from './guard.ts'
@@ -73,8 +73,8 @@ export interface PasswordAction {
 export async function withPassword(
   context: PageContext,
   action: PasswordAction,
-  run: () => Promise<Response>,
-): Promise<Response> {
+  run: () => Result | Promise<Result>,
+): Promise<Result> {
   const { deps, user, form } = context
   const { session, person } = user
   if (isProved(context)) return run()

@@ -21,9 +21,9 @@ import { requireOwnedLink } from '../../links/update.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { pathOf, pathWithoutQuery } from '../responses.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
+import { type Access, type AccessTable, requireRole } from './access.ts'
 import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
-import { leastRoleOf, requireRole } from './roles.ts'
 
 /** Checks before a page runs: session, form, budget and the client's address. */
 
@@ -55,7 +55,7 @@ export interface AnonymousContext extends CommonContext {
   origin: ClientOrigin
 }
 
-export interface CurrentUser {
+export interface CurrentUser extends ReturnType<AccessTable['of']> {
   person: Pick<PersonRow, 'id' | 'email'> & { isOwner: boolean }
   /** The account that the pages show. */
   account: Account & { name: string }
@@ -79,13 +79,15 @@ export interface CurrentUser {
 
 /** `token`: of the session's cookie. */
 export function currentUserOf(
-  deps: Pick<DashboardDeps, 'data' | 'cookies' | 'hasher' | 'random'>,
+  deps: Pick<DashboardDeps, 'access' | 'data' | 'cookies' | 'hasher' | 'random'>,
   row: SessionRow,
   { request, origin, token }: { request: Request; origin: Origin; token: string },
 ): CurrentUser {
   const { id, createdAt, provedAt, isLong, accountId, plan, name, timeZone } = row
+  const isOwner = row.isOwner === 1
   return {
-    person: { id: row.personId, email: row.email, isOwner: row.isOwner === 1 },
+    ...deps.access.of({ role: row.role, isOwner }),
+    person: { id: row.personId, email: row.email, isOwner },
     account: { id: accountId, plan, name, by: { personId: row.personId } },
     others: deps.data.accounts.listAccountsOf(row.personId).filter((one) => one.id !== accountId),
     role: row.role,
@@ -99,7 +101,10 @@ export function currentUserOf(
   }
 }
 
-/** Binds forms to a session and an account: a page of another account cannot change this one. */
+/**
+ * Binds forms to a session and an account: a page of another account cannot change this one
+ * (decision 069).
+ */
 const formKey = (token: string, accountId: AccountId): string => `${token} ${accountId}`
 
 const PATH_LENGTH_MAX = 200
@@ -110,28 +115,25 @@ function shortPathOf(request: Request): string {
 }
 
 export interface GuardOptions {
-  /** Only for the owner of the service. Everybody else gets 404. */
-  owner?: boolean
   /**
-   * Forms may contain a batch of URLs, or a file to import, which may be larger for owners. One
+   * The form may contain a batch of URLs, or a file to import, which may be larger for owners. One
    * over 64 KiB is charged as a write before it is read.
    */
   bulk?: boolean | 'file'
-  /** Forms concern the person or the browser, whatever account their page showed. */
+  /** The form concerns the person or the browser, whatever account its page showed. */
   personal?: boolean
 }
 
 /**
  * For pages that need a session. Forms without the session's token or from another site are refused
  * before the page runs, and so is what the person's role in the account does not permit. Without a
- * session the response redirects to the sign-in page. `route`: see `leastRoleOf`.
+ * session the response redirects to the sign-in page.
  */
 export async function userContext(
   deps: DashboardDeps,
-  { route, request, set, query, params }: RequestContext & { route: string },
-  { owner = false, bulk = false, personal = false }: GuardOptions = {},
+  { request, set, query, params }: RequestContext,
+  { role, bulk = false, personal = false }: Access & GuardOptions,
 ): Promise<PageContext> {
-  const needs = { owner, role: leastRoleOf(route) }
   const origin = originOf(deps, { request, set })
   const token = deps.cookies.findByName('session', request)
   const session = deps.sessions.findByToken(token)
@@ -140,7 +142,7 @@ export async function userContext(
   // Before the form is read, which is the most expensive part.
   spendPage(deps, request, session?.accountId)
   if (isForm(request)) await deps.writer.catchUp()
-  const early = requireSession(session ?? deps.sessions.findByToken(token), needs)
+  const early = requireSession(session ?? deps.sessions.findByToken(token), role)
   const account = { id: early.accountId, plan: early.plan }
   const isCharged = bulk !== false && isLargeForm(request)
   if (isCharged) {
@@ -154,8 +156,7 @@ export async function userContext(
   const formKeys = accountIds.map((id) => formKey(token ?? '', id))
   const form = await readGuardedForm(deps, request, formKeys, { holder: account.id, bytesMax })
   // A form may arrive slowly: the session may have ended meanwhile.
-  const found =
-    form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), needs)
+  const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.findByToken(token), role)
   // The form is for the account that its page showed.
   if (!personal && found.accountId !== account.id) throw new AppError('form_expired')
   const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
@@ -180,13 +181,10 @@ export async function anonymousContext(
   return { deps, origin, request, params, query: {}, form }
 }
 
-function requireSession(
-  session: SessionRow | undefined,
-  { owner, role }: { owner: boolean; role: Role },
-): SessionRow {
+function requireSession(session: SessionRow | undefined, least: Access['role']): SessionRow {
   if (!session) throw new AppError('sign_in_needed')
-  if (owner && !session.isOwner) throw new AppError('path_not_found')
-  requireRole(session, role)
+  if (least !== 'owner') requireRole(session, least)
+  else if (!session.isOwner) throw new AppError('path_not_found')
   return session
 }
 

@@ -62,7 +62,10 @@ function read(deps: Sealing, request: Request): Flow | Pending | undefined {
   }
 }
 
-/** Starts a sign-in: the page of the provider, and the cookie that belongs to it. */
+/**
+ * Starts a sign-in: the page of the provider, and the cookie that belongs to it and has all of its
+ * state (decision 072).
+ */
 export async function beginFlow(
   deps: Sealing & Required<Pick<DashboardDeps, 'oidc'>>,
   { next, task, network }: Pick<Flow, 'next' | 'task'> & Pick<Origin, 'network'>,

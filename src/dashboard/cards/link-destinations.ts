@@ -17,7 +17,6 @@ import { PropertiesBody } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { preferredLanguages, visitorOf } from '../../redirect/choose-destination.ts'
 import type { PageContext, Query } from '../auth/guard.ts'
-import { mayUse } from '../auth/roles.ts'
 import { atField, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
@@ -45,7 +44,7 @@ export const hasDestinationsPage = (
 ): boolean => destinations.length > 0 || mayAdd(context, link)
 
 const mayAdd = ({ deps, user }: PageContext, link: Link): boolean =>
-  deps.destinationPolicy.mayAdd(user.account.id) && mayUse(user.role, 'POST', pathOf(link))
+  deps.destinationPolicy.mayAdd(user.account.id) && user.may('POST', pathOf(link))
 
 /** Changes with every list. */
 const versionOf = (list: readonly RuledDestination[]): string =>
@@ -188,7 +187,7 @@ function tableCard(context: PageContext, link: Link, list: readonly RuledDestina
     if (at === winner) return badge({ label: 'This visitor', kind: 'good' })
     return at < winner ? `no: ${reasons[at]}` : ''
   }
-  const isEditor = mayUse(user.role, 'POST', pathOf(link))
+  const isEditor = user.may('POST', pathOf(link))
   return html`<section class="card" id="destinations">
     <h2>Destinations by rule</h2>
     <p class="hint">The first one whose conditions all hold is used. The short URL and its QR code

@@ -1,7 +1,7 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { closeAccount, renameAccount } from '../../accounts/operations/accounts.ts'
 import { planName } from '../../accounts/plans.ts'
-import { hasRole, roleName } from '../../accounts/roles.ts'
+import { roleName } from '../../accounts/roles.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow, PersonRow } from '../../accounts/store.ts'
@@ -28,7 +28,7 @@ import { cookieSeconds } from '../auth/sign-in.ts'
 import { connectIdentity, disconnectIdentity, identitiesCard } from '../cards/identities.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { admin, signedInPages, viewer } from '../page-routes.ts'
 import { atField, FormRefusal, isHtmx, noContent, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, typed } from '../ui/form.ts'
@@ -42,57 +42,57 @@ const LINKS_AWAITED_MAX = 2000
 
 /** The account's password, sessions and deletion. */
 export const accountPages = signedInPages({
-  'GET /app/account': accountPage,
-  'POST /app/account/password': formAction(accountPage, changePassword),
-  'POST /app/account/identities/connect': (context) =>
-    withPassword(context, { label: 'Connect' }, () =>
-      Promise.resolve(formAction(accountPage, connectIdentity)(context)),
-    ),
-  'POST /app/account/identities/:id/disconnect': (context) =>
-    withPassword(context, { label: 'Disconnect' }, () =>
-      Promise.resolve(formAction(accountPage, disconnectIdentity)(context)),
-    ),
-  'POST /app/account/sessions/end': async ({ deps, user, form }) => {
+  'GET /app/account': viewer(accountPage, {
+    offers: [{ label: 'Account', words: 'password time zone sessions email' }],
+  }),
+  'POST /app/account/password': viewer(changePassword, accountPage),
+  'POST /app/account/identities/connect': viewer(
+    (context) => withPassword(context, { label: 'Connect' }, () => connectIdentity(context)),
+    accountPage,
+  ),
+  'POST /app/account/identities/:id/disconnect': viewer(
+    (context) => withPassword(context, { label: 'Disconnect' }, () => disconnectIdentity(context)),
+    accountPage,
+  ),
+  'POST /app/account/sessions/end': viewer(async ({ deps, user, form }) => {
     const id = Number(form.text('session'))
     if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.person.id)
-    return seeOther(`${PATH}?done=session`)
-  },
-  'POST /app/account/sessions/end-others': async ({ deps, user }) => {
+    return `${PATH}?done=session`
+  }),
+  'POST /app/account/sessions/end-others': viewer(async ({ deps, user }) => {
     await deps.sessions.endOthers(user.person.id, user.session.id)
-    return seeOther(`${PATH}?done=sessions`)
-  },
-  'POST /app/account/name': formAction(accountPage, rename),
-  'POST /app/account/time-zone': async (context) => {
+    return `${PATH}?done=sessions`
+  }),
+  'POST /app/account/name': admin(rename, accountPage),
+  'POST /app/account/time-zone': admin(async (context) => {
     const { deps, form } = context
     const timeZone = findTimeZone(form.text('zone'))
     if (!timeZone) throw refuse('There is no such time zone.')
     await deps.data.accounts.setTimeZone({ author: authorOf(context), timeZone })
-    return seeOther(`${PATH}?done=zone`)
-  },
-  'POST /app/account/domain': async (context) => {
+    return `${PATH}?done=zone`
+  }),
+  'POST /app/account/domain': admin(async (context) => {
     const { deps, form } = context
     const domainId = deps.addresses.idOf(form.text('domain'))
     if (!(await deps.data.domains.setDefault({ author: authorOf(context), domainId }))) {
       throw refuse('The account may not use this domain.')
     }
-    return seeOther(`${PATH}?done=domain`)
-  },
-  'GET /app/account/delete': deletePage,
-  'POST /app/account/delete': formAction(deletePage, deleteAccount),
-})
-
-/** The choice of colors in the account menu. It is a cookie, so it belongs to this browser. */
-export const themeForms = signedInPages(
-  {
-    'POST /app/theme': ({ deps, form, request }) => {
+    return `${PATH}?done=domain`
+  }),
+  'GET /app/account/delete': admin(deletePage),
+  'POST /app/account/delete': admin(deleteAccount, deletePage),
+  /** The choice of colors in the account menu. It is a cookie, so it belongs to this browser. */
+  'POST /app/theme': {
+    role: 'viewer',
+    personal: true,
+    run: ({ deps, form, request }) => {
       const theme = form.text('theme')
       const cookie = isTheme(theme) ? deps.cookies.theme(theme) : deps.cookies.end('theme')
       if (isHtmx(request)) return noContent([cookie])
       return seeOther(safeNext(form.text('next')) ?? PATH, [cookie])
     },
   },
-  { personal: true },
-)
+})
 
 /**
  * Changes the password, ends every other session, and gives this one a new token, so that copies of
@@ -173,7 +173,7 @@ function domainCard({ deps, user }: PageContext): Html | false {
 function accountPage(context: PageContext): Response {
   const { deps, user } = context
   const account = requireAccount(context)
-  const isAdmin = hasRole(user.role, 'admin')
+  const mayChange = (what: string) => user.may('POST', `${PATH}/${what}`)
   return page(context, {
     title: 'Account',
     messages: DONE,
@@ -182,9 +182,9 @@ function accountPage(context: PageContext): Response {
         ${parts.card('You', accountFacts(context, account))}
         ${parts.card('Password', passwordForm(context))}
       </div>
-      ${isAdmin && parts.card('Name of the account', nameForm(context, account))}
-      ${isAdmin && parts.card('Time zone', zoneForm(user, user.zone))}
-      ${isAdmin && domainCard(context)}
+      ${mayChange('name') && parts.card('Name of the account', nameForm(context, account))}
+      ${mayChange('time-zone') && parts.card('Time zone', zoneForm(user, user.zone))}
+      ${mayChange('domain') && domainCard(context)}
       <div id="security">
         ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
         ${identitiesCard(context)}

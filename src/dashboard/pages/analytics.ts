@@ -21,8 +21,8 @@ import {
   visitPanels,
 } from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedInPages } from '../page-routes.ts'
-import { fileResponse, htmlResponse, refuse, seeOther } from '../responses.ts'
+import { signedInPages, viewer } from '../page-routes.ts'
+import { fileResponse, htmlResponse, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
   type HitChart,
@@ -44,26 +44,36 @@ const TOP_ROWS = 10
  * and `?links=` with codes limit the account's to a report on some links.
  */
 export const analyticsPages = signedInPages({
-  'GET /app/analytics': async (context) => {
-    const report = await reportHits(context)
-    const chart = await readChart(context, report)
-    if (wantsFragment(context.request)) return htmlResponse(refreshedHits(chart))
-    return analyticsPage(context, report, chart)
+  'GET /app/analytics': {
+    role: 'viewer',
+    offers: [{ label: 'Analytics', place: 'navigation', words: 'hits visitors report' }],
+    run: async (context) => {
+      const report = await reportHits(context)
+      const chart = await readChart(context, report)
+      if (wantsFragment(context.request)) return htmlResponse(refreshedHits(chart))
+      return analyticsPage(context, report, chart)
+    },
   },
-  'GET /app/analytics/:code': (context) => {
-    if (wantsFragment(context.request)) return refreshedLink(context)
-    return seeOther(`${linkHits(context).path}?${parseRange(context.query).query}`)
-  },
-  'GET /app/analytics/visits': async (context) => valuesPage(context, await reportHits(context)),
-  'GET /app/analytics/visits.csv': async (context) =>
+  'GET /app/analytics/:code': viewer((context) =>
+    wantsFragment(context.request)
+      ? refreshedLink(context)
+      : `${linkHits(context).path}?${parseRange(context.query).query}`,
+  ),
+  'GET /app/analytics/visits': viewer(async (context) =>
+    valuesPage(context, await reportHits(context)),
+  ),
+  'GET /app/analytics/visits.csv': viewer(async (context) =>
     valuesFile(context, await reportHits(context)),
-  'GET /app/links/:code/visits': (context) => valuesPage(context, linkHits(context)),
-  'GET /app/links/:code/visits.csv': (context) => valuesFile(context, linkHits(context)),
-  'GET /app/analytics.csv': async (context) => hitFile(context, await reportHits(context), 'hits'),
-  'GET /app/links/:code/hits.csv': (context) => {
+  ),
+  'GET /app/links/:code/visits': viewer((context) => valuesPage(context, linkHits(context))),
+  'GET /app/links/:code/visits.csv': viewer((context) => valuesFile(context, linkHits(context))),
+  'GET /app/analytics.csv': viewer(async (context) =>
+    hitFile(context, await reportHits(context), 'hits'),
+  ),
+  'GET /app/links/:code/hits.csv': viewer((context) => {
     const hits = linkHits(context)
     return hitFile(context, hits, `hits-${hits.label}`)
-  },
+  }),
 })
 
 async function refreshedLink(context: PageContext): Promise<Response> {

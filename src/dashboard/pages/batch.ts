@@ -9,46 +9,57 @@ import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { fullCsv } from '../../lists/csv.ts'
 import { exportLinks } from '../../lists/export.ts'
+import { requireRole } from '../auth/access.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
-import { requireRole } from '../auth/roles.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { signedInPages, viewer } from '../page-routes.ts'
 import { zipOf } from '../print-zip.ts'
 import { fileResponse, isFormError, isTemporary, refuse } from '../responses.ts'
 import { count, plural } from '../ui/components.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
 import { PAGE_SIZE } from '../ui/layout.ts'
-import { filterOf, listPathWith, movePath, parseTableQuery } from '../ui/link-table.ts'
+import {
+  BATCH_ROLES,
+  type BatchAction,
+  filterOf,
+  isBatchAction,
+  listPathWith,
+  movePath,
+  parseTableQuery,
+} from '../ui/link-table.ts'
 import { linksPage } from './links.ts'
 
 /** Actions of the list on the selected links, and the export of all. */
 export const batchPages = signedInPages({
   /** What the list shows, generated while it is sent. */
-  'GET /app/links/export.csv': async ({ deps, user, query }) => {
+  'GET /app/links/export.csv': viewer(async ({ deps, user, query }) => {
     const filter = filterOf({ deps, user }, parseTableQuery(query))
     const chunks = exportLinks(deps, user.account.id, filter)
     return csvResponse(deps, await deps.unsent.generate(user.account.id, csvOf(deps, chunks)))
-  },
+  }),
   // Codes have at least six characters: no link's page can have these paths.
-  'POST /app/links/batch': formAction(
-    (context) => linksPage({ ...context, form: EMPTY_FORM, query: listQuery(context) }),
-    runAction,
-  ),
-  'POST /app/links/undo': formAction(
-    ({ form, ...context }) => {
+  'POST /app/links/batch': {
+    // Each action has a role of its own: `BATCH_ROLES`.
+    role: 'viewer',
+    page: (context) => linksPage({ ...context, form: EMPTY_FORM, query: listQuery(context) }),
+    run: runAction,
+  },
+  'POST /app/links/undo': {
+    role: 'editor',
+    page: ({ form, ...context }) => {
       const codes = form.all('code')
       // Undo stays possible: the links are deleted in a few seconds.
       const canRetry = context.refusal && isTemporary(context.refusal)
       const query = canRetry ? doneWith('deleted', codes, { undo: codes.join(',') }) : {}
       return linksPage({ ...context, form: EMPTY_FORM, query })
     },
-    async (context) => {
+    run: async (context) => {
       const codes = selectedCodes(context.form)
       spendWrite(context)
       await undoDeletion(context.deps, context.user.account, codes)
       return listPathWith(parseTableQuery({}), doneWith('restored', codes))
     },
-  ),
+  },
 })
 
 /** The query of the list that a form was sent from. */
@@ -81,7 +92,7 @@ interface Action {
 }
 
 /** By the value of the field `action`. */
-const ACTIONS: Readonly<Record<string, Action>> = {
+const ACTIONS: Readonly<Record<BatchAction, Action>> = {
   analytics: { onSelected: (_, codes) => reportPath(codes), onAll: reportOnAll },
   print: {
     onSelected: (_, codes) => `/app/print?codes=${codes.join(',')}`,
@@ -119,12 +130,13 @@ const UNKNOWN_ACTION = changeAction('', () => {
 })
 
 async function runAction(context: PageContext): Promise<Answer> {
-  const { form } = context
+  const { user, form } = context
   const name = form.text('action')
-  const action = (Object.hasOwn(ACTIONS, name) && ACTIONS[name]) || UNKNOWN_ACTION
-  return form.text('all') === '1'
-    ? action.onAll(context)
-    : action.onSelected(context, selectedCodes(form))
+  const codes = form.text('all') === '1' ? undefined : selectedCodes(form)
+  const known = isBatchAction(name) ? name : undefined
+  requireRole(user, known ? BATCH_ROLES[known] : 'editor')
+  const action = known ? ACTIONS[known] : UNKNOWN_ACTION
+  return codes ? action.onSelected(context, codes) : action.onAll(context)
 }
 
 /** An action that changes properties of each link. */
@@ -144,7 +156,6 @@ async function changeSelected(
   context: PageContext,
   change: () => Promise<ReturnType<typeof doneWith>>,
 ): Promise<string> {
-  requireRole(context.user, 'editor')
   spendWrite(context)
   const query = parseTableQuery(listQuery(context))
   return listPathWith(query, await change())
@@ -185,7 +196,6 @@ async function changeAll(
   const { deps, user, form } = context
   const query = parseTableQuery(listQuery(context))
   const filter = filterOf(context, query)
-  requireRole(user, 'editor')
   const change = changeOf(form)
   await requireAtMost(context, filter, deps.plans[user.account.plan].bulkMax)
   spendWrite(context)

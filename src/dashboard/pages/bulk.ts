@@ -10,7 +10,7 @@ import { changeProperties } from '../../links/properties.ts'
 import { BAD_TAGS, type BulkItemView, PropertiesBody } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, spendWrite } from '../auth/guard.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { signedInPages } from '../page-routes.ts'
 import { fileResponse, isFormError, isTemporary, refuseAt, wordingOf } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, typed } from '../ui/form.ts'
@@ -18,23 +18,26 @@ import { page } from '../ui/layout.ts'
 import { destination, linkPath, shortUrl } from '../ui/link-parts.ts'
 
 /** Bulk create: many URLs at once, pasted or from a CSV file. */
-export const bulkPages = signedInPages(
-  {
-    'GET /app/links/bulk': (context) => bulkPage(context, { pasted: '' }),
-    'POST /app/links/bulk': formAction(
-      (context) => bulkPage(context, { pasted: context.form.raw('urls') }),
-      async (context) => {
-        // First, because reading a file is the most expensive part.
-        spendWrite(context)
-        const tags = readTags(context)
-        const items = await shortenAll(context)
-        const problem = await addTags(context, items, tags)
-        return resultResponse(context, items, problem)
-      },
-    ),
+export const bulkPages = signedInPages({
+  'GET /app/links/bulk': {
+    role: 'editor',
+    offers: [{ label: 'Create many links', words: 'bulk' }],
+    run: (context) => bulkPage(context, { pasted: '' }),
   },
-  { bulk: true },
-)
+  'POST /app/links/bulk': {
+    role: 'editor',
+    bulk: true,
+    page: (context) => bulkPage(context, { pasted: context.form.raw('urls') }),
+    run: async (context) => {
+      // First, because reading a file is the most expensive part.
+      spendWrite(context)
+      const tags = readTags(context)
+      const items = await shortenAll(context)
+      const problem = await addTags(context, items, tags)
+      return resultResponse(context, items, problem)
+    },
+  },
+})
 
 /** A page, or a file if the URLs are so long that a page with all passcodes would be too large. */
 async function resultResponse(

@@ -3,10 +3,10 @@ import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { withDetails } from '../../links/properties.ts'
 import { SEARCH_MAX } from '../../lists/schema.ts'
-import type { PageContext } from '../auth/guard.ts'
+import type { Offer } from '../auth/access.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'
 import { htmlResponse } from '../responses.ts'
-import { findDestinations } from '../ui/destinations.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
 
@@ -16,13 +16,17 @@ const PATH = '/app/go'
 const LINKS_MAX = 7
 
 export const goPages = signedInPages({
-  'GET /app/go': async (context) => {
-    const { request } = context
-    if (!wantsFragment(request)) return goPage(context)
-    const options = await optionsOf(context)
-    // The script asks for the dialog once, and htmx for the options as often as the text changes.
-    const isUpdate = request.headers.get('hx-target') === 'go-options'
-    return htmlResponse(isUpdate ? options : dialogOf(context, options))
+  'GET /app/go': {
+    role: 'viewer',
+    offers: [{ label: 'API documentation', href: '/docs', words: 'openapi swagger' }],
+    run: async (context) => {
+      const { request } = context
+      if (!wantsFragment(request)) return goPage(context)
+      const options = await optionsOf(context)
+      // The script asks for the dialog once, and htmx for the options as often as the text changes.
+      const isUpdate = request.headers.get('hx-target') === 'go-options'
+      return htmlResponse(isUpdate ? options : dialogOf(context, options))
+    },
   },
 })
 
@@ -68,11 +72,7 @@ interface Option {
 
 async function optionsOf(context: PageContext): Promise<Html> {
   const text = [...(context.query.q ?? '').trim()].slice(0, SEARCH_MAX).join('')
-  const pages = findDestinations(context.user, text).map(({ label, href }) => ({
-    label,
-    href,
-    about: '',
-  }))
+  const pages = findOffers(context.user, text)
   const links = text === '' ? [] : await findLinks(context, text)
   // Who types the beginning of a page's name means the page.
   const isMeant = ({ label }: Option) => label.toLowerCase().startsWith(text.toLowerCase())
@@ -87,6 +87,18 @@ async function optionsOf(context: PageContext): Promise<Html> {
     ? html`<div id="go-options" role="listbox" aria-label="Results" data-text="${text}">
         ${options}</div>`
     : html`<p id="go-options" role="status" data-text="${text}">Nothing found</p>`
+}
+
+/** What pages offer to the user, with each word of the text in its name or other words. */
+function findOffers({ offers }: CurrentUser, text: string): Option[] {
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const inPlace = (wantedPlace: Offer['place']) =>
+    offers.flatMap(({ place, label, href, words = '' }) => {
+      const all = `${label} ${words}`.toLowerCase()
+      const isFound = place === wantedPlace && wanted.every((word) => all.includes(word))
+      return isFound ? [{ label, href, about: '' }] : []
+    })
+  return [...inPlace('navigation'), ...inPlace(undefined)]
 }
 
 async function findLinks({ deps, user, request }: PageContext, text: string): Promise<Option[]> {

@@ -5,7 +5,7 @@ import { exceededQuota, quotaText } from '../../links/quota.ts'
 import { requireOwnedIds } from '../../links/update.ts'
 import { exportLinks } from '../../lists/export.ts'
 import { authorOf, logEvent, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { admin, signedInPages } from '../page-routes.ts'
 import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
@@ -16,10 +16,9 @@ import { filterOf, listPathWith, MOVE_PATH, movePath, parseTableQuery } from '..
 /** Links moved in one transaction. Other writes run between two of them. */
 const AT_ONCE = 1000
 
-/** For admins: `LEAST_ROLES`. */
 export const handOverPages = signedInPages({
-  [`GET ${MOVE_PATH}`]: movePage,
-  [`POST ${MOVE_PATH}`]: formAction(movePage, move),
+  [`GET ${MOVE_PATH}`]: admin(movePage),
+  [`POST ${MOVE_PATH}`]: admin(move, movePage),
 })
 
 /** The accounts to which the user may move links. */

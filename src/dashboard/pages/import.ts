@@ -9,7 +9,7 @@ import { isoTime } from '../../lib/clock.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html, visible } from '../../lib/html.ts'
 import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { editor, signedInPages } from '../page-routes.ts'
 import { fileResponse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
@@ -18,46 +18,51 @@ import { page } from '../ui/layout.ts'
 const PATH = '/app/links/import'
 
 /** Import of a file of another service, and export of all links. */
-export const importPages = signedInPages(
-  {
-    'GET /app/links/import': importPage,
-    'POST /app/links/import': formAction(importPage, async (context) => {
+export const importPages = signedInPages({
+  'GET /app/links/import': editor(importPage, {
+    offers: [
+      { label: 'Import links', words: 'move bitly yourls csv' },
+      { label: 'Export links', words: 'download csv' },
+    ],
+  }),
+  'POST /app/links/import': step(checkFile),
+  'POST /app/links/import/domains': step(chooseDomains),
+  'POST /app/links/import/start': step(({ deps, user }) => deps.imports.start(user.account)),
+  'GET /app/links/import/report.csv': editor(async ({ deps, user }) => {
+    const job = deps.imports.findByAccount(user.account.id)
+    if (!job?.summary) throw new AppError('page_not_found')
+    const body = await deps.unsent.generate(
+      user.account.id,
+      forSpreadsheets(textOf(job.report, 'utf-8')),
+    )
+    return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
+  }),
+  // With the passcodes of the links.
+  'GET /app/links/import/export/:format': editor(async ({ deps, user, params }) => {
+    const format = EXPORT_FORMATS.find((one) => one === params.format)
+    if (!format) throw new AppError('page_not_found')
+    const chunks = exportFile(deps, user.account.id, format)
+    const file = format === 'csv' ? forSpreadsheets(chunks) : chunks
+    const body = await deps.unsent.generate(user.account.id, file)
+    const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
+    const type = format === 'csv' ? CSV_TYPE : 'application/x-ndjson'
+    return fileResponse(body, { name, type })
+  }),
+})
+
+/** A form of the import. One form has the file, another a field for each of its domains. */
+function step(take: (context: PageContext) => void) {
+  return {
+    role: 'editor' as const,
+    bulk: 'file' as const,
+    page: importPage,
+    run: (context: PageContext) => {
       spendWrite(context)
-      checkFile(context)
+      take(context)
       return PATH
-    }),
-    'POST /app/links/import/domains': formAction(importPage, async (context) => {
-      spendWrite(context)
-      chooseDomains(context)
-      return PATH
-    }),
-    'POST /app/links/import/start': formAction(importPage, async (context) => {
-      spendWrite(context)
-      context.deps.imports.start(context.user.account)
-      return PATH
-    }),
-    'GET /app/links/import/report.csv': async ({ deps, user }) => {
-      const job = deps.imports.findByAccount(user.account.id)
-      if (!job?.summary) throw new AppError('page_not_found')
-      const body = await deps.unsent.generate(
-        user.account.id,
-        forSpreadsheets(textOf(job.report, 'utf-8')),
-      )
-      return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
     },
-    'GET /app/links/import/export/:format': async ({ deps, user, params }) => {
-      const format = EXPORT_FORMATS.find((one) => one === params.format)
-      if (!format) throw new AppError('page_not_found')
-      const chunks = exportFile(deps, user.account.id, format)
-      const file = format === 'csv' ? forSpreadsheets(chunks) : chunks
-      const body = await deps.unsent.generate(user.account.id, file)
-      const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
-      const type = format === 'csv' ? CSV_TYPE : 'application/x-ndjson'
-      return fileResponse(body, { name, type })
-    },
-  },
-  { bulk: 'file' },
-)
+  }
+}
 
 async function* forSpreadsheets(csv: AsyncIterable<string>): AsyncGenerator<string, void> {
   yield BYTE_ORDER_MARK

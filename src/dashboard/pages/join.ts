@@ -18,7 +18,7 @@ import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
 import { providerLink } from '../auth/oidc.ts'
 import { askForCode, countRegistration, findSession, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { anonymousPages, formAction } from '../page-routes.ts'
+import { anonymousPages } from '../page-routes.ts'
 import { FormRefusal, failAt, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
@@ -66,8 +66,8 @@ function flowPages(flow: JoinFlow) {
   const path = pathOf(flow, ':token')
   const show = (context: AnonymousContext) => joinPage(context, flow)
   return {
-    [`GET ${path}`]: show,
-    [`POST ${path}`]: formAction(show, (context) => join(context, flow)),
+    [`GET ${path}`]: { run: show },
+    [`POST ${path}`]: { page: show, run: (context: AnonymousContext) => join(context, flow) },
   }
 }
 

@@ -9,8 +9,8 @@ import type { Usage } from '../../limits/budgets.ts'
 import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
 import { asked, type CurrentUser, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { failAt, htmlResponse, refuseAt, seeOther } from '../responses.ts'
+import { admin, signedInPages } from '../page-routes.ts'
+import { failAt, htmlResponse, type Result, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
@@ -20,33 +20,37 @@ const PATH = '/app/keys'
 
 /** The account's API keys. */
 export const keyPages = signedInPages({
-  'GET /app/keys': (context) =>
-    wantsFragment(context.request) ? htmlResponse(limits(context)) : keysPage(context),
-  'POST /app/keys/new': formAction(keysPage, createKey),
-  'POST /app/keys/rotate': formAction(keysPage, rotateKey),
-  'GET /app/keys/revoke': (context) => {
-    const key = findKey(context, context.query.key)
-    return key && hasNoExpiry(key) ? revokePage(context, key) : seeOther(PATH)
+  'GET /app/keys': {
+    role: 'admin',
+    offers: [{ label: 'Keys', place: 'navigation', words: 'api limits' }],
+    run: (context) =>
+      wantsFragment(context.request) ? htmlResponse(limits(context)) : keysPage(context),
   },
-  'POST /app/keys/revoke': (context) => {
+  'POST /app/keys/new': admin(createKey, keysPage),
+  'POST /app/keys/rotate': admin(rotateKey, keysPage),
+  'GET /app/keys/revoke': admin((context) => {
+    const key = findKey(context, context.query.key)
+    return key && hasNoExpiry(key) ? revokePage(context, key) : PATH
+  }),
+  'POST /app/keys/revoke': admin((context) => {
     const key = requireKey(context)
     return withPassword(context, REVOKE, async () => {
       // A key that was replaced since the page was shown expires already.
       const endsAt = await operations.revokeKey(asked(context), { keyId: key.id })
-      return seeOther(`${PATH}?done=${endsAt === undefined ? 'ending' : 'revoked'}`)
+      return `${PATH}?done=${endsAt === undefined ? 'ending' : 'revoked'}`
     })
-  },
-  'GET /app/keys/end': (context) => {
+  }),
+  'GET /app/keys/end': admin((context) => {
     const key = findKey(context, context.query.key)
-    return key ? endPage(context, key) : seeOther(PATH)
-  },
-  'POST /app/keys/end': (context) => {
+    return key ? endPage(context, key) : PATH
+  }),
+  'POST /app/keys/end': admin((context) => {
     const key = requireKey(context)
     return withPassword(context, END, async () => {
       await operations.endKey(asked(context), key.id)
-      return seeOther(`${PATH}?done=ended`)
+      return `${PATH}?done=ended`
     })
-  },
+  }),
 })
 
 const ROTATE = { label: 'Rotate the key', fields: ['key'] }
@@ -67,7 +71,7 @@ function requireKey(context: PageContext): KeyRow {
 }
 
 /** The form sent twice creates one key, because the name is then taken. */
-async function createKey(context: PageContext): Promise<Response> {
+async function createKey(context: PageContext): Promise<Result> {
   const { form } = context
   const name = parseKeyName(form.text('name'))
   if (name === undefined) throw refuseAt('name', 'Enter a name of 1 to 60 characters.')
@@ -82,7 +86,7 @@ async function createKey(context: PageContext): Promise<Response> {
 }
 
 /** The form sent twice creates one key: the old key can be replaced only once. */
-function rotateKey(context: PageContext): Promise<Response> {
+function rotateKey(context: PageContext): Promise<Result> {
   const old = requireKey(context)
   return withPassword(context, ROTATE, async () => {
     const { key: secret } = await operations.rotateKey(asked(context), { keyId: old.id })

@@ -4,7 +4,6 @@ import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
-import { mayUse } from '../auth/roles.ts'
 import { HIT_COUNT_ID, linkSections } from '../cards/hits.ts'
 import {
   destinationCards,
@@ -14,8 +13,9 @@ import {
 import { qrCard, qrFile } from '../cards/link-qr.ts'
 import { SETTINGS_FORMS, settingsCards } from '../cards/link-settings.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
+import { editor, signedInPages, viewer } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
 import { icon } from '../ui/icons.ts'
 import { confirmPage, page } from '../ui/layout.ts'
 import {
@@ -32,45 +32,51 @@ import { exactTime, longTime } from '../ui/local-time.ts'
 
 /** One link: its numbers, its QR code and its settings, each on a page of its own. */
 export const linkPages = signedInPages({
-  'GET /app/links/:code': (context) => linkPage(context, 'overview'),
-  'GET /app/links/:code/qr': (context) => linkPage(context, 'qr'),
-  'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
-  'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
-  'GET /app/links/:code/qr.pdf': (context) => qrFile(context, 'pdf'),
-  'GET /app/links/:code/destinations': (context) => linkPage(context, 'destinations'),
-  'POST /app/links/:code/destinations': linkForm(
-    'destinations',
-    saveDestinations,
-    () => '/destinations?done=ruled#destinations',
-  ),
-  'GET /app/links/:code/settings': (context) => linkPage(context, 'settings'),
+  'GET /app/links/:code': viewer((context) => linkPage(context, 'overview')),
+  'GET /app/links/:code/qr': viewer((context) => linkPage(context, 'qr')),
+  'GET /app/links/:code/qr.png': viewer((context) => qrFile(context, 'png')),
+  'GET /app/links/:code/qr.svg': viewer((context) => qrFile(context, 'svg')),
+  'GET /app/links/:code/qr.pdf': viewer((context) => qrFile(context, 'pdf')),
+  'GET /app/links/:code/destinations': viewer((context) => linkPage(context, 'destinations')),
+  'POST /app/links/:code/destinations': {
+    role: 'editor',
+    ...linkForm('destinations', saveDestinations, () => '/destinations?done=ruled#destinations'),
+  },
+  'GET /app/links/:code/settings': editor((context) => linkPage(context, 'settings')),
   ...Object.fromEntries(
     Object.entries(SETTINGS_FORMS).map(([name, { change, card }]) => [
       `POST /app/links/:code/${name}`,
-      linkForm('settings', change, () => `/settings?done=${name}#${card}`),
+      {
+        role: 'editor' as const,
+        ...linkForm('settings', change, () => `/settings?done=${name}#${card}`),
+      },
     ]),
   ),
-  'POST /app/links/:code/pause': (context) => {
-    const paused = context.form.text('paused') === '1'
-    return linkForm(
+  'POST /app/links/:code/pause': {
+    role: 'editor',
+    ...linkForm(
       'overview',
-      ({ deps, user }, { code }) => changeProperties(deps, user.account, [code], { paused }),
-      () => `?done=${paused ? 'paused' : 'resumed'}`,
-    )(context)
+      ({ deps, user, form }, { code }) =>
+        changeProperties(deps, user.account, [code], { paused: isToPause(form) }),
+      ({ form }) => `?done=${isToPause(form) ? 'paused' : 'resumed'}`,
+    ),
   },
-  'GET /app/links/:code/delete': deletePage,
-  'POST /app/links/:code/delete': formAction(deletePage, async (context) => {
+  'GET /app/links/:code/delete': editor(deletePage),
+  'POST /app/links/:code/delete': editor(async (context) => {
     const { deps, user } = context
     const { code } = ownLink(context)
     spendWrite(context)
     await scheduleDeletion(deps, user.account, [code])
     return `/app/links?done=deleted&undo=${code}`
-  }),
-  'POST /app/links/:code/undo-delete': linkForm(
-    'overview',
-    ({ deps, user }, { code }) => undoDeletion(deps, user.account, [code]),
-    () => '?done=undone',
-  ),
+  }, deletePage),
+  'POST /app/links/:code/undo-delete': {
+    role: 'editor',
+    ...linkForm(
+      'overview',
+      ({ deps, user }, { code }) => undoDeletion(deps, user.account, [code]),
+      () => '?done=undone',
+    ),
+  },
 })
 
 type Tab = 'overview' | 'qr' | 'destinations' | 'settings'
@@ -79,18 +85,20 @@ type Tab = 'overview' | 'qr' | 'destinations' | 'settings'
 function linkForm(
   tab: Tab,
   change: (context: PageContext, link: Link) => Promise<unknown>,
-  next: () => string,
-): PageFunction {
-  return formAction(
-    (context) => linkPage(context, tab),
-    async (context) => {
+  next: (context: PageContext) => string,
+) {
+  return {
+    page: (context: PageContext) => linkPage(context, tab),
+    run: async (context: PageContext) => {
       const link = ownLink(context)
       spendWrite(context)
       await change(context, link)
-      return linkPath(link.code) + next()
+      return linkPath(link.code) + next(context)
     },
-  )
+  }
 }
+
+const isToPause = (form: Form): boolean => form.text('paused') === '1'
 
 const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
@@ -191,7 +199,7 @@ function factsPart({ deps, user }: PageContext, state: ZonedState): Html {
   const path = linkPath(link.code)
   const settings = `${path}/settings`
   const { length: count } = properties.destinations
-  const whole = mayUse(user.role, 'GET', settings) ? `${settings}#field-url` : undefined
+  const whole = user.may('GET', settings) ? `${settings}#field-url` : undefined
   const isStopped = disabled !== undefined || isBlocked(deps, link.url)
   const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
   const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })

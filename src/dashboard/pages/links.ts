@@ -1,6 +1,5 @@
 import { type Html, html, type Value } from '../../lib/html.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
-import { mayUse } from '../auth/roles.ts'
 import {
   type Created,
   createdToast,
@@ -8,7 +7,7 @@ import {
   createLink,
   pathStatus,
 } from '../cards/create-link.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { signedInPages, viewer } from '../page-routes.ts'
 import { errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { iconSymbols } from '../ui/icons.ts'
@@ -24,20 +23,30 @@ import {
 
 /** The account's links: the form that creates one, and the list. */
 export const linksPages = signedInPages({
-  'GET /app/links': async (context) => {
-    if (!wantsPart(context, 'list')) return linksPage(context)
-    const { markup, path } = listFragment(await loadTable(context, parseTableQuery(context.query)))
-    return htmlResponse(markup, { headers: { 'hx-replace-url': path } })
+  'GET /app/links': {
+    role: 'viewer',
+    offers: [{ label: 'Links', place: 'navigation' }],
+    run: async (context) => {
+      if (!wantsPart(context, 'list')) return linksPage(context)
+      const query = parseTableQuery(context.query)
+      const { markup, path } = listFragment(await loadTable(context, query))
+      return htmlResponse(markup, { headers: { 'hx-replace-url': path } })
+    },
   },
-  'POST /app/links': formAction((context) => {
-    const { refusal } = context
-    if (!refusal || !wantsPart(context, 'create')) return linksPage(context)
-    // Browsers report other statuses of scripts' requests in the console.
-    const options = isTemporary(refusal) ? errorOptions(refusal) : {}
-    return htmlResponse(createForm(context, true), options)
-  }, showCreated),
+  'POST /app/links': {
+    role: 'editor',
+    offers: [{ label: 'Create a link', href: '/app/links?url=', words: 'new shorten' }],
+    page: (context) => {
+      const { refusal } = context
+      if (!refusal || !wantsPart(context, 'create')) return linksPage(context)
+      // Browsers report other statuses of scripts' requests in the console.
+      const options = isTemporary(refusal) ? errorOptions(refusal) : {}
+      return htmlResponse(createForm(context, true), options)
+    },
+    run: showCreated,
+  },
   // Codes have at least six characters: no link's page can have this path.
-  'GET /app/links/code': async (context) => htmlResponse(await pathStatus(context)),
+  'GET /app/links/code': viewer(async (context) => htmlResponse(await pathStatus(context))),
 })
 
 const wantsPart = ({ request }: PageContext, id: string): boolean =>
@@ -147,12 +156,12 @@ const listDialogs = (user: CurrentUser): Html => html`<script type="text/html" i
     <h2 id="shortcuts-title">Keyboard shortcuts</h2>
     ${parts.facts(
       SHORTCUTS.map(([key, action]) => {
-        const isOffered = key !== NEW_LINK || mayUse(user.role, 'POST', '/app/links')
+        const isOffered = key !== NEW_LINK || user.may('POST', '/app/links')
         return isOffered && [html`<kbd>${key}</kbd>`, action]
       }),
     )}
     ${
-      mayUse(user.role, 'POST', '/app/links') &&
+      user.may('POST', '/app/links') &&
       html`<p class="hint after">Paste a URL anywhere on this page to shorten it.</p>`
     }
     ${closeButton()}

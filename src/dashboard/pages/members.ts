@@ -11,8 +11,8 @@ import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
 import { asked, type CurrentUser, type PageContext, requireAccount } from '../auth/guard.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { atField, refuse, seeOther } from '../responses.ts'
+import { admin, signedInPages, viewer } from '../page-routes.ts'
+import { atField, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, requireEmail, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
@@ -21,40 +21,45 @@ const PATH = '/app/account/members'
 
 /** The members of the account that the pages show. */
 export const memberPages = signedInPages({
-  'GET /app/account/members': (context) => membersPage(context),
-  'POST /app/account/members/invite': (context) =>
-    withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
-      Promise.resolve(formAction(membersPage, sendInvite)(context)),
-    ),
-  'POST /app/account/members/withdraw': async (context) => {
+  'GET /app/account/members': viewer(membersPage, {
+    offers: [{ label: 'Members', words: 'invite people team colleagues' }],
+  }),
+  'POST /app/account/members/invite': admin(
+    (context) =>
+      withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
+        sendInvite(context),
+      ),
+    membersPage,
+  ),
+  'POST /app/account/members/withdraw': admin(async (context) => {
     await withdrawInvite(asked(context), Number(context.form.text('invite')))
-    return seeOther(`${PATH}?done=withdrawn`)
-  },
-  'POST /app/account/members/:id/role': (context) =>
-    withPassword(context, { label: 'Change the role', fields: ['role'] }, () =>
-      Promise.resolve(formAction(membersPage, setRole)(context)),
-    ),
-  'GET /app/account/members/:id/remove': removePage,
-  'POST /app/account/members/:id/remove': (context) =>
-    withPassword(context, { label: 'Remove' }, () =>
-      Promise.resolve(formAction(membersPage, remove)(context)),
-    ),
-})
-
-/** The choice of the account that the pages show. */
-export const accountChoicePages = signedInPages(
-  {
-    'POST /app/account/open': async ({ deps, user, form }) => {
+    return `${PATH}?done=withdrawn`
+  }),
+  'POST /app/account/members/:id/role': admin(
+    (context) =>
+      withPassword(context, { label: 'Change the role', fields: ['role'] }, () => setRole(context)),
+    membersPage,
+  ),
+  // Everybody may leave: the operation checks who removes whom.
+  'GET /app/account/members/:id/remove': viewer(removePage),
+  'POST /app/account/members/:id/remove': viewer(
+    (context) => withPassword(context, { label: 'Remove' }, () => remove(context)),
+    membersPage,
+  ),
+  // The choice of the account that the pages show.
+  'POST /app/account/open': {
+    role: 'viewer',
+    personal: true,
+    run: async ({ deps, user, form }) => {
       const accountId = Number(form.text('account'))
       const command = { id: user.session.id, personId: user.person.id, accountId }
       if (!Number.isSafeInteger(accountId) || !(await deps.data.members.open(command))) {
         throw new AppError('page_not_found')
       }
-      return seeOther('/app/links')
+      return '/app/links'
     },
   },
-  { personal: true },
-)
+})
 
 async function sendInvite(context: PageContext): Promise<Response> {
   const { deps, form } = context

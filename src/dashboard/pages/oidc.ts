@@ -42,8 +42,8 @@ import { authPage } from '../ui/layout.ts'
 const HOME = '/app/links'
 
 export const oidcPages = anonymousPages({
-  'GET /app/sign-in/oidc': begin,
-  [`GET ${OIDC_CALLBACK}`]: finish,
+  'GET /app/sign-in/oidc': { run: begin },
+  [`GET ${OIDC_CALLBACK}`]: { run: finish },
 })
 
 interface RefusalOptions {

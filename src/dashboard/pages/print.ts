@@ -25,7 +25,7 @@ import { requireOwnedLink } from '../../links/update.ts'
 import { exportLinks } from '../../lists/export.ts'
 import { contentOf, readable } from '../../qr/content.ts'
 import type { PageContext, Query } from '../auth/guard.ts'
-import { signedInPages } from '../page-routes.ts'
+import { signedInPages, viewer } from '../page-routes.ts'
 import { forAddress, plainTitle, zipOf } from '../print-zip.ts'
 import { fileResponse, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -39,20 +39,22 @@ const LABELS_MAX = 500
 const IMAGES_MAX = 1000
 
 export const printPages = signedInPages({
-  [`GET ${PATH}`]: printPage,
-  [`GET ${PATH}/page.svg`]: async (context) => {
+  [`GET ${PATH}`]: viewer(printPage, {
+    offers: [{ label: 'Print labels', words: 'sheet pdf stickers' }],
+  }),
+  [`GET ${PATH}/page.svg`]: viewer(async (context) => {
     const { deps, user, query } = context
     const sheet = (await sheetsOf(context))[Number(query.sheet ?? '1') - 1]
     if (!sheet) throw new AppError('page_not_found')
     const svg = await deps.images.sheetSvg(sheet, user.account.id)
     return fileResponse(svg, { name: 'labels.svg', type: 'image/svg+xml' })
-  },
-  [`GET ${PATH}/labels.pdf`]: async (context) => {
+  }),
+  [`GET ${PATH}/labels.pdf`]: viewer(async (context) => {
     const { deps, user } = context
     const pdf = await deps.images.sheetPdf(await sheetsOf(context), user.account.id)
     return fileResponse(pdf, { name: 'hopcode-labels.pdf', type: 'application/pdf' })
-  },
-  [`GET ${PATH}/codes.zip`]: async (context) => {
+  }),
+  [`GET ${PATH}/codes.zip`]: viewer(async (context) => {
     const links = await someLinks(context, IMAGES_MAX)
     const { options, problems } = readChoice(context)
     const { file = 'png' } = context.query
@@ -60,7 +62,7 @@ export const printPages = signedInPages({
     if (!format) problems.file = 'Must be png, svg or pdf'
     requireNone(problems)
     return zipOf(context, links, { ...options, format: format ?? 'png' })
-  },
+  }),
 })
 
 /** The selected links, or those of a list with its filter: its newest ones, up to `max`. */

@@ -9,8 +9,7 @@ import { html } from '../../lib/html.ts'
 import { authorOf, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import { readHits } from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedInPages } from '../page-routes.ts'
-import { seeOther } from '../responses.ts'
+import { editor, signedInPages } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
 import { hitSection } from '../ui/hit-chart.ts'
 import { page, publicPage } from '../ui/layout.ts'
@@ -24,19 +23,19 @@ const TOKEN = /^[\w-]{22}$/
 
 /** Lets the owner of a link switch its page on and off. */
 export const publicPageForms = signedInPages({
-  'POST /app/links/:code/share': share,
-  'POST /app/links/:code/unshare': async (context) => {
+  'POST /app/links/:code/share': editor(share),
+  'POST /app/links/:code/unshare': editor(async (context) => {
     const { id: linkId, code } = ownLink(context)
     spendWrite(context)
     await context.deps.data.publicPages.unshare({ author: authorOf(context), linkId })
-    return seeOther(`${linkPath(code)}/settings?done=unshared#public`)
-  },
+    return `${linkPath(code)}/settings?done=unshared#public`
+  }),
 })
 
 /** Public. Charged like other reads without a key. */
 export const publicPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.shared', prefix: '/app/shared' })
-    .onBeforeHandle({ as: 'scoped' }, ({ request }) => {
+    .onBeforeHandle(({ request }) => {
       const budget = deps.limiter.take('read', undefined, clientOf(deps.address, request))
       if (!budget.allowed) throw rateLimited(budget)
     })

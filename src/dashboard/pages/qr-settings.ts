@@ -11,8 +11,8 @@ import {
 } from '../auth/guard.ts'
 import { keepRef, QR_SETTINGS_PATH } from '../cards/link-qr.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { fileResponse, refuseAt, seeOther } from '../responses.ts'
+import { editor, signedInPages, viewer } from '../page-routes.ts'
+import { fileResponse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
@@ -30,28 +30,30 @@ const NAME_LENGTH_MAX = 40
 
 /** The account's logo and presets. */
 export const qrSettingsPages = signedInPages({
-  'GET /app/qr': settingsPage,
-  'GET /app/qr/logo.png': ({ deps, user }) => {
+  'GET /app/qr': editor(settingsPage, {
+    offers: [{ label: 'QR codes: logo and presets', words: 'caption colors' }],
+  }),
+  'GET /app/qr/logo.png': viewer(({ deps, user }) => {
     const logo = deps.data.qrSettings.findLogo(user.account.id)
     if (!logo) throw new AppError('page_not_found')
     return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
-  },
-  'POST /app/qr/logo': formAction(settingsPage, saveLogo),
-  'POST /app/qr/logo/remove': async (context) => {
+  }),
+  'POST /app/qr/logo': editor(saveLogo, settingsPage),
+  'POST /app/qr/logo/remove': editor(async (context) => {
     spendWrite(context)
     await context.deps.data.qrSettings.removeLogo({ author: authorOf(context) })
-    return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
-  },
-  'POST /app/qr/presets': formAction(settingsPage, savePreset),
-  'POST /app/qr/presets/delete': async (context) => {
+    return `${QR_SETTINGS_PATH}?done=removed`
+  }),
+  'POST /app/qr/presets': editor(savePreset, settingsPage),
+  'POST /app/qr/presets/delete': editor(async (context) => {
     const { deps, form } = context
     spendWrite(context)
     const id = Number(form.text('preset'))
     if (Number.isSafeInteger(id)) {
       await deps.data.qrSettings.deletePreset({ author: authorOf(context), id })
     }
-    return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
-  },
+    return `${QR_SETTINGS_PATH}?done=deleted`
+  }),
 })
 
 async function saveLogo(context: PageContext): Promise<string> {

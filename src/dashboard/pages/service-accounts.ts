@@ -18,8 +18,8 @@ import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
 import { asked, type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { atField, refuse, refuseAt, seeOther } from '../responses.ts'
+import { owner, signedInPages } from '../page-routes.ts'
+import { atField, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
@@ -29,92 +29,93 @@ const PATH = '/app/service/accounts'
 const pathOf = ({ id }: Pick<AccountRow, 'id'>) => `${PATH}/${id}` as const
 
 /** The accounts of the service, their members and the pending invitations, for the owner. */
-export const serviceAccountsPages = signedInPages(
-  {
-    'GET /app/service/accounts': accountsPage,
-    'POST /app/service/accounts/invites': (context) => {
-      const plan = requirePlan(context.form)
-      return withPassword(
-        context,
-        { label: 'Create the invitation', fields: ['email', 'plan'] },
-        () => Promise.resolve(formAction(accountsPage, () => sendInvite(context, plan))(context)),
-      )
-    },
-    'POST /app/service/accounts/invites/end': async (context) => {
-      await withdrawInvite(asOwner(context), Number(context.form.text('invite')))
-      return seeOther(`${PATH}?done=withdrawn`)
-    },
-    'GET /app/service/accounts/:id': accountPage,
-    'GET /app/service/accounts/:id/links': linksPage,
-    'POST /app/service/accounts/:id/plan': (context) => {
-      const account = accountOf(context)
-      const plan = requirePlan(context.form)
-      return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
-        await setPlan(asOwner(context, account.id), plan)
-        return seeOther(`${pathOf(account)}?done=plan`)
-      })
-    },
-    'GET /app/service/accounts/:id/disable': disablePage,
-    'POST /app/service/accounts/:id/disable': (context) => {
-      const account = accountOf(context)
-      const links = context.form.text('links') === '1'
-      const action = { label: 'Disable the account', fields: ['links'] }
-      const disable = formAction(disablePage, async () => {
-        await disableAccount(asOwner(context, account.id), { links })
-        return `${pathOf(account)}?done=disabled`
-      })
-      return withPassword(context, action, async () => disable(context))
-    },
-    'POST /app/service/accounts/:id/enable': async (context) => {
-      const account = accountOf(context)
-      await enableAccount(asOwner(context, account.id))
-      return seeOther(`${pathOf(account)}?done=enabled`)
-    },
-    'POST /app/service/accounts/:id/reset': (context) => {
-      const { deps } = context
-      const account = accountOf(context)
-      const { id: personId, email } = memberOf(context, account)
-      if (account.disabledAt !== null) return seeOther(pathOf(account))
-      // The link gives access to any account, also this one: a stolen cookie must not permit that.
-      const action = { label: 'Create a reset link', fields: ['person'] }
-      return withPassword(context, action, async () => {
-        const { path } = await sendLink(asOwner(context), { purpose: 'reset', personId })
-        return linkPage(context, account, {
-          title: 'Reset link',
-          label: 'Link that sets a new password',
-          link: deps.baseUrl + path,
-          about: html`Send it only to ${email}: it gives access to the person’s accounts for 24
+export const serviceAccountsPages = signedInPages({
+  'GET /app/service/accounts': owner(accountsPage, {
+    offers: [
+      { label: 'Accounts', words: 'invite people' },
+      { label: 'Accounts', place: 'tabs' },
+    ],
+  }),
+  'POST /app/service/accounts/invites': owner((context) => {
+    const plan = requirePlan(context.form)
+    return withPassword(
+      context,
+      { label: 'Create the invitation', fields: ['email', 'plan'] },
+      () => sendInvite(context, plan),
+    )
+  }, accountsPage),
+  'POST /app/service/accounts/invites/end': owner(async (context) => {
+    await withdrawInvite(asOwner(context), Number(context.form.text('invite')))
+    return `${PATH}?done=withdrawn`
+  }),
+  'GET /app/service/accounts/:id': owner(accountPage),
+  'GET /app/service/accounts/:id/links': owner(linksPage),
+  'POST /app/service/accounts/:id/plan': owner((context) => {
+    const account = accountOf(context)
+    const plan = requirePlan(context.form)
+    return withPassword(context, { label: 'Change the plan', fields: ['plan'] }, async () => {
+      await setPlan(asOwner(context, account.id), plan)
+      return `${pathOf(account)}?done=plan`
+    })
+  }),
+  'GET /app/service/accounts/:id/disable': owner(disablePage),
+  'POST /app/service/accounts/:id/disable': owner((context) => {
+    const account = accountOf(context)
+    const links = context.form.text('links') === '1'
+    const action = { label: 'Disable the account', fields: ['links'] }
+    return withPassword(context, action, async () => {
+      await disableAccount(asOwner(context, account.id), { links })
+      return `${pathOf(account)}?done=disabled`
+    })
+  }, disablePage),
+  'POST /app/service/accounts/:id/enable': owner(async (context) => {
+    const account = accountOf(context)
+    await enableAccount(asOwner(context, account.id))
+    return `${pathOf(account)}?done=enabled`
+  }),
+  'POST /app/service/accounts/:id/reset': owner((context) => {
+    const { deps } = context
+    const account = accountOf(context)
+    const { id: personId, email } = memberOf(context, account)
+    if (account.disabledAt !== null) return pathOf(account)
+    // The link gives access to any account, also this one: a stolen cookie must not permit that.
+    const action = { label: 'Create a reset link', fields: ['person'] }
+    return withPassword(context, action, async () => {
+      const { path } = await sendLink(asOwner(context), { purpose: 'reset', personId })
+      return linkPage(context, account, {
+        title: 'Reset link',
+        label: 'Link that sets a new password',
+        link: deps.baseUrl + path,
+        about: html`Send it only to ${email}: it gives access to the person’s accounts for 24
             hours. Earlier reset links no longer work.`,
-        })
       })
-    },
-    'POST /app/service/accounts/:id/remove-member': (context) => {
-      const account = accountOf(context)
-      const { id: personId } = memberOf(context, account)
-      return withPassword(context, { label: 'Remove', fields: ['person'] }, async () => {
-        await removeMember(asOwner(context, account.id), personId)
-        return seeOther(`${pathOf(account)}?done=removed`)
+    })
+  }),
+  'POST /app/service/accounts/:id/remove-member': owner((context) => {
+    const account = accountOf(context)
+    const { id: personId } = memberOf(context, account)
+    return withPassword(context, { label: 'Remove', fields: ['person'] }, async () => {
+      await removeMember(asOwner(context, account.id), personId)
+      return `${pathOf(account)}?done=removed`
+    })
+  }),
+  'POST /app/service/accounts/:id/invite-member': owner((context) => {
+    const { deps, form } = context
+    const account = accountOf(context)
+    const email = parseEmail(form.text('email'))
+    if (!email) throw refuse('Enter an address like name@example.com.')
+    const action = { label: 'Create the invitation', fields: ['email'] }
+    return withPassword(context, action, async () => {
+      const { path } = await invite(asOwner(context, account.id), { email, role: 'admin' })
+      return linkPage(context, account, {
+        title: 'Invitation',
+        label: 'Link for the new member',
+        link: deps.baseUrl + path,
+        about: html`Send it only to ${email}: it works once, within 7 days.`,
       })
-    },
-    'POST /app/service/accounts/:id/invite-member': (context) => {
-      const { deps, form } = context
-      const account = accountOf(context)
-      const email = parseEmail(form.text('email'))
-      if (!email) throw refuse('Enter an address like name@example.com.')
-      const action = { label: 'Create the invitation', fields: ['email'] }
-      return withPassword(context, action, async () => {
-        const { path } = await invite(asOwner(context, account.id), { email, role: 'admin' })
-        return linkPage(context, account, {
-          title: 'Invitation',
-          label: 'Link for the new member',
-          link: deps.baseUrl + path,
-          about: html`Send it only to ${email}: it works once, within 7 days.`,
-        })
-      })
-    },
-  },
-  { owner: true },
-)
+    })
+  }),
+})
 
 /** Without an account: about none. */
 const asOwner = (context: PageContext, id?: AccountId) => asked(context, ownerOf(context, id))
@@ -132,7 +133,7 @@ async function sendInvite(context: PageContext, plan: Plan): Promise<Response> {
 
 /** `link`: of the new invitation, only in the response that creates it. */
 async function accountsPage(context: PageContext, link?: string): Promise<Response> {
-  const { deps, query } = context
+  const { deps, user, query } = context
   const search = (query.search ?? '').trim().slice(0, 254)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
@@ -140,7 +141,7 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
   const pageOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
   return page(context, {
     title: 'Accounts',
-    tabs: serviceTabs('Accounts'),
+    tabs: serviceTabs(user, PATH),
     messages: DONE,
     main: html`
       ${link && invitationCard(link)}

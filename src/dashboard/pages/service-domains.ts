@@ -6,7 +6,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { withScheme } from '../../links/url.ts'
 import { ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { owner, signedInPages } from '../page-routes.ts'
 import { FormRefusal, isFormError, isTemporary, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
@@ -16,40 +16,37 @@ import { serviceTabs } from '../ui/service-parts.ts'
 const PATH = '/app/service/domains'
 
 /** The domains of short links beside that of `BASE_URL`, for the owners of the service. */
-export const serviceDomainsPages = signedInPages(
-  {
-    'GET /app/service/domains': listPage,
-    'POST /app/service/domains': formAction(listPage, async (context) => {
-      const { deps, user } = context
-      const { host } = await atOwnField(() => addDomain(deps, ownerOf(context), fieldsOf(context)))
-      deps.log.info('domain.added', { account_id: user.account.id, host })
-      return `${PATH}/${host}?done=added`
-    }),
-    'GET /app/service/domains/:host': domainPage,
-    'POST /app/service/domains/:host': formAction(domainPage, async (context) => {
-      const { deps, user } = context
-      const domain = requireDomain(context)
-      const { host } = domain
-      await atOwnField(() =>
-        setDomain(deps, ownerOf(context), { ...fieldsOf(context, domain), host }),
-      )
-      deps.log.info('domain.changed', { account_id: user.account.id, host })
-      return `${PATH}/${host}?done=changed`
-    }),
-    'POST /app/service/domains/:host/remove': formAction(domainPage, async (context) => {
-      const { deps, user, form } = context
-      const { host } = requireDomain(context)
-      const movesLinks = form.text('moves_links') === '1'
-      await atOwnField(
-        () => removeDomain(deps, ownerOf(context), { host, movesLinks }),
-        'moves_links',
-      )
-      deps.log.info('domain.removed', { account_id: user.account.id, host })
-      return `${PATH}?done=removed`
-    }),
-  },
-  { owner: true },
-)
+export const serviceDomainsPages = signedInPages({
+  'GET /app/service/domains': owner(listPage, { offers: [{ label: 'Domains', place: 'tabs' }] }),
+  'POST /app/service/domains': owner(async (context) => {
+    const { deps, user } = context
+    const { host } = await atOwnField(() => addDomain(deps, ownerOf(context), fieldsOf(context)))
+    deps.log.info('domain.added', { account_id: user.account.id, host })
+    return `${PATH}/${host}?done=added`
+  }, listPage),
+  'GET /app/service/domains/:host': owner(domainPage),
+  'POST /app/service/domains/:host': owner(async (context) => {
+    const { deps, user } = context
+    const domain = requireDomain(context)
+    const { host } = domain
+    await atOwnField(() =>
+      setDomain(deps, ownerOf(context), { ...fieldsOf(context, domain), host }),
+    )
+    deps.log.info('domain.changed', { account_id: user.account.id, host })
+    return `${PATH}/${host}?done=changed`
+  }, domainPage),
+  'POST /app/service/domains/:host/remove': owner(async (context) => {
+    const { deps, user, form } = context
+    const { host } = requireDomain(context)
+    const movesLinks = form.text('moves_links') === '1'
+    await atOwnField(
+      () => removeDomain(deps, ownerOf(context), { host, movesLinks }),
+      'moves_links',
+    )
+    deps.log.info('domain.removed', { account_id: user.account.id, host })
+    return `${PATH}?done=removed`
+  }, domainPage),
+})
 
 const DONE = {
   added: 'The domain is added. Short links answer on it as soon as its name leads to this service.',
@@ -98,7 +95,7 @@ async function listPage(context: PageContext): Promise<Response> {
   const uses = await deps.data.domains.countUses({})
   return page(context, {
     title: 'Domains',
-    tabs: serviceTabs('Domains'),
+    tabs: serviceTabs(context.user, PATH),
     messages: DONE,
     main: html`
       ${parts.card('Domains of short links', [

@@ -3,8 +3,8 @@ import { type Html, html } from '../../lib/html.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
 import { type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { refuseAt, seeOther } from '../responses.ts'
+import { owner, signedInPages } from '../page-routes.ts'
+import { refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
@@ -13,34 +13,36 @@ import { searchPath, serviceTabs } from '../ui/service-parts.ts'
 const PATH = '/app/service/hosts'
 
 /** Hosts to which no link redirects: those that the owner blocks here, and those of files. */
-export const serviceHostsPages = signedInPages(
-  {
-    'GET /app/service/hosts': hostsPage,
-    'POST /app/service/hosts': formAction(hostsPage, async (context) => {
-      const { deps, user, form } = context
-      const host = parseHost(form.text('host'))
-      if (host === undefined) throw refuseAt('host', 'Enter a host such as bad.example, or a URL.')
-      const reason = parseReason(form.text('reason'))
-      if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
-      const command = { author: ownerOf(context), host, reason }
-      if ((await deps.data.blockedHosts.block(command)) === 'too_many') {
-        const most = parts.count(STORED_HOSTS_MAX)
-        throw refuseAt('host', `At most ${most} hosts are blocked here. Put more into a file.`)
-      }
-      deps.log.info('blocklist.host_blocked', { account_id: user.account.id, host })
-      return `${PATH}?done=blocked`
-    }),
-    'POST /app/service/hosts/unblock': async (context) => {
-      const { deps, user, form } = context
-      const host = form.text('host')
-      if (await deps.data.blockedHosts.unblock({ author: ownerOf(context), host })) {
-        deps.log.info('blocklist.host_unblocked', { account_id: user.account.id, host })
-      }
-      return seeOther(`${PATH}?done=unblocked`)
-    },
-  },
-  { owner: true },
-)
+export const serviceHostsPages = signedInPages({
+  'GET /app/service/hosts': owner(hostsPage, {
+    offers: [
+      { label: 'Blocked hosts', words: 'abuse' },
+      { label: 'Blocked hosts', place: 'tabs' },
+    ],
+  }),
+  'POST /app/service/hosts': owner(async (context) => {
+    const { deps, user, form } = context
+    const host = parseHost(form.text('host'))
+    if (host === undefined) throw refuseAt('host', 'Enter a host such as bad.example, or a URL.')
+    const reason = parseReason(form.text('reason'))
+    if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
+    const command = { author: ownerOf(context), host, reason }
+    if ((await deps.data.blockedHosts.block(command)) === 'too_many') {
+      const most = parts.count(STORED_HOSTS_MAX)
+      throw refuseAt('host', `At most ${most} hosts are blocked here. Put more into a file.`)
+    }
+    deps.log.info('blocklist.host_blocked', { account_id: user.account.id, host })
+    return `${PATH}?done=blocked`
+  }, hostsPage),
+  'POST /app/service/hosts/unblock': owner(async (context) => {
+    const { deps, user, form } = context
+    const host = form.text('host')
+    if (await deps.data.blockedHosts.unblock({ author: ownerOf(context), host })) {
+      deps.log.info('blocklist.host_unblocked', { account_id: user.account.id, host })
+    }
+    return `${PATH}?done=unblocked`
+  }),
+})
 
 const DONE = {
   blocked: 'The host is blocked. Links to it have stopped.',
@@ -54,7 +56,7 @@ function hostsPage(context: PageContext): Response {
   const { total, items } = deps.data.blockedHosts.list(range)
   return page(context, {
     title: 'Blocked hosts',
-    tabs: serviceTabs('Blocked hosts'),
+    tabs: serviceTabs(user, PATH),
     messages: DONE,
     main: html`
       <div class="columns cards">

@@ -9,7 +9,7 @@ import type { DisabledCode } from '../../moderation/moderation.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
 import { type CurrentUser, ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { owner, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
@@ -23,34 +23,26 @@ const PATH = '/app/service/links'
  * Links of all accounts, by their addresses and destinations, for the owner of the service: their
  * accounts, and whether they are disabled.
  */
-export const serviceLinksPages = signedInPages(
-  {
-    'GET /app/service/links': listPage,
-    'GET /app/service/links/:code': linkPage,
-    'POST /app/service/links/:code/disable': formAction(linkPage, async (context) => {
-      const { data } = context.deps
-      const { code } = requireLink(context)
-      const reason = parseReason(context.form.text('reason'))
-      if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
-      // Undefined if the link was deleted meanwhile: it has no page any more.
-      const isDisabled = await data.moderation.disable({
-        author: ownerOf(context),
-        code,
-        reason,
-      })
-      return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
-    }),
-    'POST /app/service/links/:code/enable': async (context) => {
-      const { code, link } = requireLink(context)
-      await context.deps.data.moderation.enable({
-        author: ownerOf(context),
-        code,
-      })
-      return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)
-    },
-  },
-  { owner: true },
-)
+export const serviceLinksPages = signedInPages({
+  'GET /app/service/links': owner(listPage, {
+    offers: [{ label: 'Links of all accounts' }, { label: 'Links', place: 'tabs' }],
+  }),
+  'GET /app/service/links/:code': owner(linkPage),
+  'POST /app/service/links/:code/disable': owner(async (context) => {
+    const { data } = context.deps
+    const { code } = requireLink(context)
+    const reason = parseReason(context.form.text('reason'))
+    if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
+    // Undefined if the link was deleted meanwhile: it has no page any more.
+    const isDisabled = await data.moderation.disable({ author: ownerOf(context), code, reason })
+    return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
+  }, linkPage),
+  'POST /app/service/links/:code/enable': owner(async (context) => {
+    const { code, link } = requireLink(context)
+    await context.deps.data.moderation.enable({ author: ownerOf(context), code })
+    return link ? `${PATH}/${code}?done=enabled` : PATH
+  }),
+})
 
 /** `link` is undefined after its deletion: its code stays disabled. */
 interface FoundLink {
@@ -76,7 +68,7 @@ function requireLink({ deps, params }: PageContext): FoundLink {
 const FOUND_MAX = 200
 
 async function listPage(context: PageContext): Promise<Response> {
-  const { deps, query } = context
+  const { deps, user, query } = context
   const text = (query.code ?? '').trim()
   const code = resolveCode(deps, text)
   if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
@@ -89,7 +81,7 @@ async function listPage(context: PageContext): Promise<Response> {
   const { total, items } = deps.data.moderation.list(range)
   return page(context, {
     title: 'Links of all accounts',
-    tabs: serviceTabs('Links'),
+    tabs: serviceTabs(user, PATH),
     status: hasFailed ? 422 : 200,
     main: html`
       ${parts.card('Find links', [

@@ -6,8 +6,8 @@ import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
 import { ownerOf, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
-import { htmlResponse, refuseAt, seeOther } from '../responses.ts'
+import { owner, signedInPages } from '../page-routes.ts'
+import { htmlResponse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
@@ -19,32 +19,30 @@ const PATH = '/app/service'
 const MAINTENANCE_MAX_MS = 30 * DAY
 
 /** Health, maintenance, the age of the backup and the settings, for the owner. */
-export const servicePages = signedInPages(
-  {
-    'GET /app/service': (context) =>
+export const servicePages = signedInPages({
+  'GET /app/service': {
+    role: 'owner',
+    offers: [
+      { label: 'Service', place: 'navigation', words: 'health' },
+      { label: 'Health', place: 'tabs' },
+    ],
+    run: (context) =>
       wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
-    'POST /app/service/maintenance': formAction(servicePage, async (context) => {
-      const { deps, user, form } = context
-      const until = parseUntil(form, deps.clock())
-      await deps.data.settings.save({
-        author: ownerOf(context),
-        ...maintenanceSetting(until),
-      })
-      deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
-      return `${PATH}?done=on`
-    }),
-    'POST /app/service/maintenance/end': async (context) => {
-      const { deps, user } = context
-      await deps.data.settings.save({
-        author: ownerOf(context),
-        ...maintenanceSetting(undefined),
-      })
-      deps.log.info('maintenance.off', { account_id: user.account.id })
-      return seeOther(`${PATH}?done=off`)
-    },
   },
-  { owner: true },
-)
+  'POST /app/service/maintenance': owner(async (context) => {
+    const { deps, user, form } = context
+    const until = parseUntil(form, deps.clock())
+    await deps.data.settings.save({ author: ownerOf(context), ...maintenanceSetting(until) })
+    deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
+    return `${PATH}?done=on`
+  }, servicePage),
+  'POST /app/service/maintenance/end': owner(async (context) => {
+    const { deps, user } = context
+    await deps.data.settings.save({ author: ownerOf(context), ...maintenanceSetting(undefined) })
+    deps.log.info('maintenance.off', { account_id: user.account.id })
+    return `${PATH}?done=off`
+  }),
+})
 
 const LENGTHS = [
   { value: '30m', label: '30 minutes', ms: 30 * MINUTE },
@@ -75,10 +73,10 @@ const DONE = {
 }
 
 function servicePage(context: PageContext): Response {
-  const { deps } = context
+  const { deps, user } = context
   return page(context, {
     title: 'Service',
-    tabs: serviceTabs('Health'),
+    tabs: serviceTabs(user, PATH),
     messages: DONE,
     main: html`
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>

@@ -23,7 +23,7 @@ import {
 } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
-import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
+import { anonymousPages, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
@@ -32,24 +32,30 @@ import { authPage } from '../ui/layout.ts'
 const HOME = '/app/links'
 
 /** Sign-in with e-mail address and password, and the code of two-factor sign-in. */
-export const signInPages = anonymousPages({
-  'GET /app': (context) => seeOther(isSignedIn(context) ? HOME : '/app/sign-in'),
-  'GET /app/sign-in': (context) =>
-    isSignedIn(context) ? seeOther(choices(context).next ?? HOME) : signInPage(context),
-  'POST /app/sign-in': formAction(signInPage, sendPassword),
-  'GET /app/sign-in/code': (context) => (findStep(context) ? codePage(context) : startAgain()),
-  'POST /app/sign-in/code': formAction(codePage, sendCode),
-})
-
-export const signOutPages = signedInPages(
-  {
-    'POST /app/sign-out': async ({ deps, user }) => {
-      await deps.sessions.end(user.session.id, user.person.id)
-      return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
+export const signInPages = [
+  ...anonymousPages({
+    'GET /app': { run: (context) => (isSignedIn(context) ? HOME : '/app/sign-in') },
+    'GET /app/sign-in': {
+      run: (context) =>
+        isSignedIn(context) ? (choices(context).next ?? HOME) : signInPage(context),
     },
-  },
-  { personal: true },
-)
+    'POST /app/sign-in': { page: signInPage, run: sendPassword },
+    'GET /app/sign-in/code': {
+      run: (context) => (findStep(context) ? codePage(context) : startAgain()),
+    },
+    'POST /app/sign-in/code': { page: codePage, run: sendCode },
+  }),
+  ...signedInPages({
+    'POST /app/sign-out': {
+      role: 'viewer',
+      personal: true,
+      run: async ({ deps, user }) => {
+        await deps.sessions.end(user.session.id, user.person.id)
+        return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
+      },
+    },
+  }),
+]
 
 const isSignedIn = (context: AnonymousContext): boolean => findSession(context) !== undefined
 

@@ -15,7 +15,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { proofField, requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext, requirePerson } from '../auth/guard.ts'
 import { tryGuess } from '../auth/sign-in.ts'
-import { formAction, signedInPages } from '../page-routes.ts'
+import { signedInPages, viewer } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
@@ -24,12 +24,16 @@ const PATH = '/app/account/two-factor'
 
 /** Turns two-factor sign-in on and off. */
 export const twoFactorPages = signedInPages({
-  'GET /app/account/two-factor': statePage,
-  'POST /app/account/two-factor/begin': (context) =>
+  'GET /app/account/two-factor': viewer(statePage, {
+    offers: [{ label: 'Two-factor sign-in', words: 'security 2fa' }],
+  }),
+  'POST /app/account/two-factor/begin': viewer((context) =>
     withPassword(context, { label: 'Set it up' }, () => begin(context)),
-  'POST /app/account/two-factor/confirm': (context) =>
+  ),
+  'POST /app/account/two-factor/confirm': viewer((context) =>
     withPassword(context, { label: 'Turn it on', fields: ['code'] }, () => confirm(context)),
-  'POST /app/account/two-factor/disable': formAction(statePage, disable),
+  ),
+  'POST /app/account/two-factor/disable': viewer(disable, statePage),
 })
 
 /** Stores a new secret, which a code must confirm, and shows it. */

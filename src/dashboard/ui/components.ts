@@ -5,7 +5,6 @@ import { formatBytes } from '../../lib/bytes.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
-import { mayUse } from '../auth/roles.ts'
 import { errorOf } from './form.ts'
 
 /** Parts of pages. All text that goes in is escaped. */
@@ -13,19 +12,19 @@ import { errorOf } from './form.ts'
 type Extra = Readonly<Record<string, string | number | boolean>>
 
 /** Who sends a form: the current user, or a browser without a session. */
-type Sender = Pick<CurrentUser, 'csrf'> & Partial<Pick<CurrentUser, 'role'>>
+type Sender = Pick<CurrentUser, 'csrf'> & Partial<Pick<CurrentUser, 'may'>>
 
 /**
- * A form that changes something. Left out if the user's role may not send it. `extra`: further
+ * A form that changes something. Left out if the user may not send it. `extra`: further
  * attributes, like `hx-post` or `enctype`.
  */
 export const form = (
-  { csrf, role }: Sender,
+  { csrf, may }: Sender,
   action: string,
   children: Value,
   extra: Extra = {},
 ): Html => {
-  if (role && !mayUse(role, 'POST', action)) return html``
+  if (may && !may('POST', action)) return html``
   return html`
   <form method="post" ${attributes({ action, class: 'form', ...extra })}>
     <input type="hidden" name="csrf" value="${csrf}">
@@ -33,9 +32,9 @@ export const form = (
   </form>`
 }
 
-/** A link to a page, with what is around it. Left out if the user's role may not open the page. */
-export const offer = ({ role }: Pick<CurrentUser, 'role'>, href: string, link: Value): Value =>
-  mayUse(role, 'GET', href) && link
+/** A link to a page, with what is around it. Left out if the user may not open the page. */
+export const offer = ({ may }: Pick<CurrentUser, 'may'>, href: string, link: Value): Value =>
+  may('GET', href) && link
 
 export const hiddenFields = (values: Readonly<Record<string, string | number>>): Html[] =>
   Object.entries(values).map(

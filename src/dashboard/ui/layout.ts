@@ -13,7 +13,6 @@ import {
   type ResponseOptions,
 } from '../responses.ts'
 import * as parts from './components.ts'
-import { destinationsOf } from './destinations.ts'
 import { type IconName, icon } from './icons.ts'
 
 /**
@@ -65,7 +64,7 @@ export function page(
   const { user, request } = context
   const { title, back, heading, tabs } = props
   const current = request && sectionOf(request)
-  const sections = destinationsOf(user).filter(({ isSection }) => isSection)
+  const sections = user.offers.filter(({ place }) => place === 'navigation')
   const items = sections.map(({ label, href }) => {
     const isCurrent = label.toLowerCase() === current
     const all = { href, 'aria-current': isCurrent ? 'page' : undefined }

@@ -1,5 +1,5 @@
 import { hasRole } from '../../accounts/roles.ts'
-import type { Account } from '../../accounts/store.ts'
+import type { Account, Role } from '../../accounts/store.ts'
 import { pastedSearch } from '../../addresses/resolve.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
@@ -192,7 +192,7 @@ export async function listSection(
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
   if (isEmpty) {
-    const advice = hasRole(user.role, 'editor')
+    const advice = user.may('POST', '/app/links')
       ? firstSteps(user)
       : html`<p>Links that the editors of ${user.account.name} create appear here.</p>`
     return html`<section ${all}>${parts.emptyState('No links yet', advice)}</section>`
@@ -369,35 +369,56 @@ function list(table: LinkTable): Html {
     </div>`
 }
 
+/** The actions on selected links, by the value of the field `action`: the least role for each. */
+export const BATCH_ROLES = {
+  analytics: 'viewer',
+  qr: 'viewer',
+  print: 'viewer',
+  export: 'viewer',
+  tag: 'editor',
+  untag: 'editor',
+  pause: 'editor',
+  resume: 'editor',
+  delete: 'editor',
+  move: 'admin',
+} as const satisfies Record<string, Role>
+
+export type BatchAction = keyof typeof BATCH_ROLES
+
+export const isBatchAction = (name: string): name is BatchAction => Object.hasOwn(BATCH_ROLES, name)
+
 /** Shown while a link is selected. The first button is that of the Enter key. */
 function batchBar({ role, others }: CurrentUser, table: LinkTable, tags: readonly string[]): Html {
-  const isEditor = hasRole(role, 'editor')
-  const canMove = role === 'admin' && others.some((one) => one.role === 'admin')
+  const button = (action: BatchAction, label: string, extra: Record<string, boolean> = {}) =>
+    hasRole(role, BATCH_ROLES[action]) &&
+    parts.button(label, action === 'delete' ? 'danger' : 'plain', {
+      name: 'action',
+      value: action,
+      ...extra,
+    })
+  const canMove = others.some((one) => one.role === 'admin')
   const changes = html`
     <label class="visually-hidden" for="batch-tag">Tag</label>
     <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"
       autocomplete="off">
     <datalist id="tags">${tags.map((tag) => html`<option value="${tag}"></option>`)}</datalist>
-    ${batchButton('tag', 'Add tag')}
-    ${batchButton('untag', 'Remove tag')}
-    ${batchButton('pause', 'Pause')}
-    ${batchButton('resume', 'Resume')}`
+    ${button('tag', 'Add tag')}
+    ${button('untag', 'Remove tag')}
+    ${button('pause', 'Pause')}
+    ${button('resume', 'Resume')}`
   return html`
   <div class="row batch" role="group" aria-label="Selected links">
     <p class="selected" role="status"></p>
     ${allMatches(table, false)}
-    ${isEditor && changes}
-    ${batchButton('analytics', 'Analytics')}
-    ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
-    ${batchButton('print', 'Print')}
-    ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
-    ${canMove && batchButton('move', 'Move to account…')}
-    ${isEditor && batchButton('delete', 'Delete')}
+    ${hasRole(role, BATCH_ROLES.tag) && changes}
+    ${button('analytics', 'Analytics')}
+    ${button('qr', 'QR codes', { 'data-downloads': true })}
+    ${button('print', 'Print')}
+    ${button('export', 'Export CSV', { 'data-downloads': true })}
+    ${canMove && button('move', 'Move to account…')}
+    ${button('delete', 'Delete')}
   </div>`
 }
-
-const batchButton = (value: string, label: string, extra: Record<string, boolean> = {}): Html =>
-  parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })
 
 export const MOVE_PATH = '/app/links/move'
 

@@ -1,6 +1,7 @@
 import type { Code } from '../../lib/code.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
+import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { addressText, destination } from './link-parts.ts'
@@ -9,23 +10,16 @@ import { addressText, destination } from './link-parts.ts'
 
 const PATH = '/app/service'
 
-const TABS = {
-  Health: PATH,
-  Accounts: `${PATH}/accounts`,
-  Links: `${PATH}/links`,
-  Domains: `${PATH}/domains`,
-  'Blocked hosts': `${PATH}/hosts`,
-}
-
 /** The links of all accounts that contain the text. */
 export const searchPath = (text: string) =>
   `${PATH}/links?${new URLSearchParams({ code: text })}` as const
 
-/** The navigation between the pages of the service. */
-export function serviceTabs(current: keyof typeof TABS): Html {
-  const tabs = Object.entries(TABS).map(([label, href]) => {
-    const all = attributes({ href, 'aria-current': label === current ? 'page' : undefined })
-    return html`<li><a ${all}>${label}</a></li>`
+/** The navigation between the pages of the service. `current`: the path of one. */
+export function serviceTabs({ offers }: CurrentUser, current: string): Html {
+  const tabs = offers.flatMap(({ place, label, href }) => {
+    if (place !== 'tabs') return []
+    const all = attributes({ href, 'aria-current': href === current ? 'page' : undefined })
+    return [html`<li><a ${all}>${label}</a></li>`]
   })
   return html`<nav class="tabs" aria-label="Service"><ul>${tabs}</ul></nav>`
 }
