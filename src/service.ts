@@ -38,8 +38,6 @@ import type { RandomBytes } from './lib/random.ts'
 import type { NamedFunctions } from './lib/thread.ts'
 import { ThreadStarter } from './lib/thread-starter.ts'
 import { RateLimiter } from './limits/budgets.ts'
-import { Pace } from './limits/pace.ts'
-import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/deletion.ts'
 import { DestinationReads, HitLimits } from './links/destination.ts'
 import { DestinationPolicy } from './links/destination-policy.ts'
@@ -340,10 +338,9 @@ interface LinkParts {
 }
 
 /** Links, their images and their hits. */
-function openLinks({ config, outside, log, folder, start }: Base, { front, storage }: LinkParts) {
+function openLinks({ config, log, folder, start }: Base, { front, storage }: LinkParts) {
   const { data, readers, writer, qr } = storage
   const { db, versions, domains, redirects, blocklist } = front
-  const { monotonic } = outside
   const addresses = new PublicUrls({ ...config, domains })
   const codes = new KnownCodes({
     data,
@@ -377,7 +374,6 @@ function openLinks({ config, outside, log, folder, start }: Base, { front, stora
     hits,
     links: new LinkWriter(data),
     pages: new LinkPages(data),
-    pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
   }
 }
 

@@ -105,7 +105,6 @@ export const identities = subject({
      * which nobody verified when the person was created, the password ends, with all sessions.
      */
     connect: write({
-      since: 1,
       prepare(db) {
         const { accounts, links, sessions: rows, find, list, add, disconnections } = storesOf(db)
         const isEnough = addressRule(db)
@@ -136,7 +135,6 @@ export const identities = subject({
      * the person cannot sign in with a password, so the last identity stays.
      */
     disconnect: write({
-      since: 1,
       prepare(db) {
         const { list, disconnect } = storesOf(db)
         return (command: {
@@ -156,7 +154,6 @@ export const identities = subject({
 
     /** Disconnects all identities of a person. Returns how many. For the command line. */
     disconnectAll: write({
-      since: 1,
       prepare(db) {
         const { list, disconnect } = storesOf(db)
         return ({ personId }: { personId: PersonId }): number => {
@@ -172,7 +169,6 @@ export const identities = subject({
      * new name, another person is connected with one of them.
      */
     renameIssuer: write({
-      since: 1,
       prepare(db) {
         const taken = db.prepare<object, [string, string]>(
           `SELECT 1 FROM identities AS old JOIN identities AS new USING (subject)
@@ -200,7 +196,6 @@ export const identities = subject({
      * used, is too old, was withdrawn or is for another address. `full`: see `members.join`.
      */
     signUp: write({
-      since: 1,
       prepare(db) {
         const { accounts, links, find, add } = storesOf(db)
         const create = personCreator(db)

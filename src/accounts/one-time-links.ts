@@ -157,7 +157,6 @@ export const oneTimeLinks = subject({
   writes: {
     /** A link that sets up the owner, or resets a password. `members.invite` has invitations. */
     add: authoredWrite('owner', {
-      since: 1,
       prepare:
         (db) =>
         ({ link }: Authored & { link: NewOneTimeLink }): void =>

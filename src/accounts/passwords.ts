@@ -1,6 +1,7 @@
 import { AppError, retryAfter } from '../errors.ts'
 import { SECOND } from '../lib/clock.ts'
-import { FairQueue, type Rate, type Time } from '../lib/fair-queue.ts'
+import { FairQueue, type Time } from '../lib/fair-queue.ts'
+import type { Rate } from '../lib/rate-gate.ts'
 import type { Thread } from '../lib/thread.ts'
 
 /**

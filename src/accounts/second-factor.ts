@@ -229,7 +229,6 @@ export const secondFactors = subject({
   writes: {
     /** Stores a secret that a code must confirm. False if two-factor sign-in is already on. */
     begin: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ personId, secret }: { personId: PersonId; secret: Uint8Array }): boolean => {
@@ -246,7 +245,6 @@ export const secondFactors = subject({
      * False, and nothing is changed, if another form has replaced it or has turned it on already.
      */
     enable: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const addCode = db.prepare<null, [PersonId, Uint8Array]>(
@@ -272,7 +270,6 @@ export const secondFactors = subject({
 
     /** Turns two-factor sign-in off. False, and nothing is changed, if the factor was used. */
     disable: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const useFactor = factorUser(db)
@@ -286,7 +283,6 @@ export const secondFactors = subject({
 
     /** Turns two-factor sign-in off without a factor: for the command line. */
     reset: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ personId }: { personId: PersonId }): void => accounts.clearSecondFactor(personId)

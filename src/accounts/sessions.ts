@@ -308,10 +308,9 @@ export const sessions = subject({
      * changed, unless `proof` has the present password of a member of an active account and, where
      * the person needs it, a second factor that was not used before.
      */
-    start: write({ since: 1, prepare: sessionStarter }),
+    start: write({ prepare: sessionStarter }),
 
     touch: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         return ({ id, seenAt }: { id: number; seenAt: number }): void =>
@@ -321,7 +320,6 @@ export const sessions = subject({
 
     /** The password was entered in the session. False when the session has ended. */
     prove: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         return ({ provedAt, ...session }: SessionKey & { provedAt: number }): boolean => {
@@ -337,7 +335,6 @@ export const sessions = subject({
     }),
 
     end: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         return (session: SessionKey): void => void orm.delete(table).where(isSession(session)).run()
@@ -345,6 +342,6 @@ export const sessions = subject({
     }),
 
     /** All sessions of the person but `keep`. */
-    endAll: write({ since: 1, prepare: (db) => sessionRows(db).endAll }),
+    endAll: write({ prepare: (db) => sessionRows(db).endAll }),
   },
 })

@@ -1,14 +1,9 @@
-import { LRUCache } from 'lru-cache'
 import { AppError, retryAfter } from '../errors.ts'
 import { DAY, MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
+import { type Rate, RateGate } from '../lib/rate-gate.ts'
 import type { VerifyHooks } from './passwords.ts'
 
-/** `burst` failures at once, then one more each `everyMs`. */
-interface Allowance {
-  burst: number
-  everyMs: number
-}
-
+/** Failures. */
 const ALLOWANCES = {
   /** One account from one address. */
   pair: { burst: 5, everyMs: MINUTE },
@@ -40,7 +35,7 @@ const ALLOWANCES = {
   link: { burst: 100, everyMs: 30 * SECOND },
   /** Searches for a code in logos and presets of one account: each takes up to a second of CPU. */
   qrSearch: { burst: 10, everyMs: 12 * SECOND },
-} satisfies Record<string, Allowance>
+} satisfies Record<string, Rate>
 
 /** `registrations`: new accounts of the whole service. */
 export type Gate = keyof typeof ALLOWANCES | 'registrations'
@@ -62,54 +57,39 @@ const SHARED_GATES: readonly Gate[] = [
 /** Keys per gate. Beyond this the least recently used ones are dropped. */
 const KEYS_MAX = 50_000
 
-/**
- * Limits guessing, in bounded memory. Each key has a time up to which its failures reach, as in
- * the generic cell rate algorithm (ITU-T I.371): a failure adds `everyMs` to it, and an attempt is
- * refused while it lies `burst` steps ahead.
- */
+/** Limits guessing, in bounded memory: an attempt is refused while failures use up its gates. */
 export class Throttle {
-  readonly #clock: MonotonicClock
-  readonly #allowances: Readonly<Record<Gate, Allowance>>
-  readonly #reach = new Map<Gate, LRUCache<string, number>>()
+  readonly #monotonic: MonotonicClock
+  readonly #allowances: Readonly<Record<Gate, Rate>>
+  readonly #gates = new Map<Gate, RateGate>()
 
   /** `signUpsPerDay`: at least 1. */
-  constructor(clock: MonotonicClock, { signUpsPerDay }: { signUpsPerDay: number }) {
-    this.#clock = clock
+  constructor(monotonic: MonotonicClock, { signUpsPerDay }: { signUpsPerDay: number }) {
+    this.#monotonic = monotonic
     const registrations = { burst: signUpsPerDay, everyMs: DAY / signUpsPerDay }
     this.#allowances = { ...ALLOWANCES, registrations }
   }
 
   /** Throws `too_many_attempts` with the time to wait if any of the gates is closed. */
   require(attempts: readonly Attempt[]): void {
-    const now = this.#clock()
-    let waitMs = 0
-    for (const { gate, key } of attempts) {
-      const { burst, everyMs } = this.#allowances[gate]
-      const reach = this.#of(gate).get(key) ?? 0
-      waitMs = Math.max(waitMs, reach - (burst - 1) * everyMs - now)
-    }
+    const waitMs = Math.max(0, ...attempts.map(({ gate, key }) => this.#of(gate).waitMs(key)))
     if (waitMs > 0) throw tooManyAttempts(waitMs)
   }
 
   /** Counts one more failure for each. Returns the gates that this has closed. */
   count(attempts: readonly Attempt[]): Gate[] {
-    const now = this.#clock()
-    const closed: Gate[] = []
-    for (const { gate, key } of attempts) {
-      const keys = this.#of(gate)
-      const { burst, everyMs } = this.#allowances[gate]
-      const before = Math.max(keys.get(key) ?? 0, now)
-      const refusedFrom = now + (burst - 1) * everyMs
-      keys.set(key, before + everyMs)
-      if (before <= refusedFrom && before + everyMs > refusedFrom) closed.push(gate)
-    }
-    return closed
+    return attempts.flatMap(({ gate, key }) => {
+      const rate = this.#of(gate)
+      const wasOpen = rate.waitMs(key) <= 0
+      rate.count(key)
+      return wasOpen && rate.waitMs(key) > 0 ? gate : []
+    })
   }
 
   /** Forgets the failures after a success, except at gates that many people share. */
   clear(attempts: readonly Attempt[]): void {
     for (const { gate, key } of attempts) {
-      if (!SHARED_GATES.includes(gate)) this.#of(gate).delete(key)
+      if (!SHARED_GATES.includes(gate)) this.#of(gate).clear(key)
     }
   }
 
@@ -127,13 +107,11 @@ export class Throttle {
     }
   }
 
-  #of(gate: Gate): LRUCache<string, number> {
-    const found = this.#reach.get(gate)
-    if (found) return found
-    // With `maxSize` instead of `max`, the cache grows with use instead of reserving its memory.
-    const created = new LRUCache<string, number>({ maxSize: KEYS_MAX, sizeCalculation: () => 1 })
-    this.#reach.set(gate, created)
-    return created
+  #of(gate: Gate): RateGate {
+    return this.#gates.getOrInsertComputed(
+      gate,
+      () => new RateGate(this.#allowances[gate], this.#monotonic, KEYS_MAX),
+    )
   }
 }
 

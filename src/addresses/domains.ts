@@ -111,7 +111,6 @@ export const domains = subject({
 
   writes: {
     add: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
         const insert = db.prepare<null, (string | number | null)[]>(
@@ -131,7 +130,6 @@ export const domains = subject({
 
     /** False if there is no such domain. */
     set: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const update = db.prepare<null, (string | number | null)[]>(
           `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
@@ -147,7 +145,6 @@ export const domains = subject({
 
     /** What uses the domain, if something does: then it stays. */
     remove: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const reads = new DomainReads(db)
         const clear = db.prepare<null, [number]>(
@@ -166,7 +163,6 @@ export const domains = subject({
 
     /** False if the account may not use the domain. */
     setDefault: authoredWrite('admin', {
-      since: 1,
       prepare(db) {
         const { mayUse } = domainUses(db)
         const set = db.prepare<null, [AccountId, number | null]>(

@@ -54,7 +54,6 @@ export const blockedHosts = subject({
   writes: {
     /** Blocking a host again changes its reason. */
     block: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const total = hostCount(db)
         const isStored = db.prepare<{ host: string }, [string]>(
@@ -78,7 +77,6 @@ export const blockedHosts = subject({
 
     /** False if the host is not blocked here. */
     unblock: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const remove = db.prepare<null, [string]>('DELETE FROM blocked_hosts WHERE host = ?')
         const revise = reviser(db)

@@ -70,7 +70,6 @@ const viewOf = (
     last_contact_ms: silentMs,
     applied: host.applied,
     behind: head - host.applied,
-    version: host.version,
     program: host.program,
     problem: host.problem,
     digest: host.digest && { entry: host.digest.seq, hash: host.digest.digest },
@@ -91,7 +90,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
     String(host.applied),
     host.applied > head ? `${host.applied - head} ahead` : String(head - host.applied),
     host.digest ? `${host.digest.digest.slice(0, 8)} at ${host.digest.seq}` : 'none',
-    `${host.program}, calls ${host.version}`,
+    host.program,
     host.address,
     host.id,
   ])

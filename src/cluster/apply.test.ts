@@ -6,8 +6,9 @@ import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { settings } from '../db/settings.ts'
 import { writeFunctions } from '../db/subject.ts'
+import { RELEASE } from '../lib/version.ts'
 import { Applier, IDLE_TRANSACTION_BYTES } from './apply.ts'
-import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
+import { encodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
 import { logPositionSetter } from './position.ts'
 import { FIRST_CHAIN } from './schema.ts'
@@ -109,7 +110,11 @@ const [first, second, third] = entriesOf([[save('a')], [save('b')], [save('c')]]
 const REFUSED: readonly [name: string, entries: Entry[], problem: RegExp][] = [
   ['an entry is missing', [first, third], /no longer has entry 2/],
   ['another log', [first, { ...second, calls: encodeCalls([save('x')]) }], /lacks entries/],
-  ['a newer version', [first, { ...second, version: CALLS_VERSION + 1 }], /needs a newer Hopcode/],
+  [
+    'a newer release',
+    [first, { ...second, version: RELEASE + 1 }],
+    /entry 2 needs a newer Hopcode: version \d+\.\d+\.\d+ has/,
+  ],
   [
     'an unknown call',
     [first, ...entriesOf([[{ name: 'toString', args: {} }]], first)],

@@ -4,7 +4,8 @@ import { type WriterHost, writeFunctions } from '../db/subject.ts'
 import { inOneTransaction, type RunCall } from '../db/writer.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 import type { Outcome } from '../lib/thread.ts'
-import { CALLS_VERSION, decodeCalls, type LoggedCall } from './entries.ts'
+import { RELEASE, releaseName, VERSION } from '../lib/version.ts'
+import { decodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
 import { findDamage, findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
 import { rowHashes } from './rows.ts'
@@ -155,9 +156,9 @@ function findProblem(
     return `the log no longer has entry ${previous.seq + 1}. ${JOIN_AGAIN}`
   }
   if (!nextChain(previous.chain, calls).equals(chain)) return LOST_TAIL
-  if (version <= CALLS_VERSION) return undefined
+  if (version <= RELEASE) return undefined
   return (
-    `entry ${seq} needs a newer Hopcode, with calls of version ${version}; this one knows ` +
-    `${CALLS_VERSION}. Upgrade it.`
+    `entry ${seq} needs a newer Hopcode: version ${releaseName(version)} has written it, and ` +
+    `this host has ${VERSION}. Upgrade it.`
   )
 }

@@ -6,7 +6,6 @@ import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier, IDLE_TRANSACTION_BYTES, NOT_CURRENT, OTHER_CLUSTER } from './apply.ts'
 import { NOT_ANSWERING, STATEMENT_MS } from './connection.ts'
-import { CALLS_VERSION } from './entries.ts'
 import { HostInUse, LEASE_MS, PostgresLog } from './log.ts'
 
 /** Time that a start waits for PostgreSQL before it listens: redirects do not need it. */
@@ -68,8 +67,7 @@ export async function applyLog(
       const applied = applier.position.seq
       // The other hosts do not wait for this one.
       const { problem = NOT_CURRENT } = applier
-      const state = { applied, version: CALLS_VERSION, problem, digests: [] }
-      await retry(REPORTS, () => entries.report(state))
+      await retry(REPORTS, () => entries.report({ applied, problem, digests: [] }))
     }
     for (await report(); !applier.problem; await report()) {
       const page = await entries.readAfter(applier.position.seq)

@@ -1,14 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import {
-  CALLS_VERSION,
-  decodeCalls,
-  encodeCalls,
-  encodeEntry,
-  isLocal,
-  splitCalls,
-  versionNeeded,
-} from './entries.ts'
+import { RELEASE, releaseName, VERSION } from '../lib/version.ts'
+import { decodeCalls, encodeCalls, encodeEntry, isLocal, splitCalls } from './entries.ts'
 
 const value = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -44,39 +37,16 @@ test('what is encoded twice has the same bytes', () => {
   )
 })
 
-test('an entry of calls of the first set needs version 1', () => {
-  expect(versionNeeded([])).toBe(1)
-  expect(versionNeeded([{ name: 'links.changeUrl', args: {} }])).toBe(1)
-})
-
-test('large entries are compressed', () => {
+test('an entry has the release that wrote it, and a large one is compressed', () => {
   const calls = [
     { name: 'links.changeUrl', args: { urls: Array(1000).fill('https://example.com/') } },
   ]
-  const { version, calls: compressed } = encodeEntry(calls, 1)
-  expect(version).toBe(1)
+  const { version, calls: compressed } = encodeEntry(calls)
+  expect(version).toBe(RELEASE)
+  expect(releaseName(version)).toBe(VERSION.replace(/-.*/, ''))
   expect(compressed.length).toBeLessThan(encodeCalls(calls).length / 10)
   expect(decodeCalls(compressed)).toEqual(calls)
 })
-
-test('an entry that a host of the cluster does not know is refused', () => {
-  const calls = [{ name: 'imports.add', args: {} }]
-  expect(encodeEntry(calls, CALLS_VERSION).version).toBe(CALLS_VERSION)
-  expect(() => encodeEntry(calls, CALLS_VERSION - 1)).toThrow(
-    `must be upgraded first (it knows calls ${CALLS_VERSION - 1})`,
-  )
-})
-
-test.each(['links.createOne', 'links.patch'])(
-  'an entry with %s that sets a property needs the set of that property',
-  (name) => {
-    const properties = [{ name: 'title' }, { name: 'note', since: 7 }] as const
-    const needed = (patch: object) => versionNeeded([{ name, args: { patch } }], properties)
-    expect(needed({ title: 'a', note: 'b' })).toBe(7)
-    expect(needed({ note: null })).toBe(7)
-    expect(needed({ title: 'a', addTags: ['a'], note: undefined })).toBe(1)
-  },
-)
 
 test('only calls that are declared as local stay out of the log', () => {
   const local = ['links.index', 'hits.recent', 'settings.saveForHost']

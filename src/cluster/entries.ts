@@ -1,10 +1,6 @@
 import { subjects } from '../data.ts'
 import { writesOf } from '../db/subject.ts'
-import {
-  type PropertiesPatch,
-  SETTABLE_PROPERTIES,
-  type SettableProperty,
-} from '../links/property-table.ts'
+import { RELEASE } from '../lib/version.ts'
 
 /** How calls are written in the log of a cluster: JSON, with bytes as base64. */
 
@@ -17,48 +13,7 @@ const WRITES = writesOf(subjects)
 
 /** Whether a call concerns only this host and stays out of the log. */
 export const isLocal = (name: string): boolean =>
-  Object.hasOwn(WRITES, name) && WRITES[name]?.since === undefined
-
-/**
- * The set of calls that this program knows: a number that increases with each release that adds a
- * call or a property, or changes the meaning of a call. A host applies no entry that needs a later
- * set than its own.
- */
-export const CALLS_VERSION = Math.max(
-  1,
-  ...Object.values(WRITES).map(sinceOf),
-  ...SETTABLE_PROPERTIES.map(sinceOf),
-)
-
-/**
- * Calls that only hosts of one set exchange: a row of an import may set every property, and digests
- * are compared among hosts whose tables are equal.
- */
-const NEWEST_ONLY = new Set(['imports.add', 'hashRows'])
-
-/** Calls with a `PropertiesPatch` named `patch`. */
-const SETS_PROPERTIES = new Set(['links.createOne', 'links.patch'])
-
-type PropertyVersions = readonly Pick<SettableProperty, 'name' | 'since'>[]
-
-/** The smallest set that contains all of the calls and the properties that they set. */
-export function versionNeeded(
-  calls: readonly LoggedCall[],
-  properties: PropertyVersions = SETTABLE_PROPERTIES,
-): number {
-  return Math.max(1, ...calls.map((call) => versionOf(call, properties)))
-}
-
-function versionOf({ name, args }: LoggedCall, properties: PropertyVersions): number {
-  if (NEWEST_ONLY.has(name)) return CALLS_VERSION
-  const { patch = {} } = (SETS_PROPERTIES.has(name) ? args : {}) as { patch?: PropertiesPatch }
-  const set = properties.filter((one) => patch[one.name] !== undefined)
-  return Math.max(sinceOf(WRITES[name] ?? {}), ...set.map(sinceOf))
-}
-
-function sinceOf({ since = 1 }: { since?: number | undefined }): number {
-  return since
-}
+  Object.hasOwn(WRITES, name) && WRITES[name]?.isLocal === true
 
 /** The key of an object that stands for bytes. No argument of a call has such a name. */
 const BYTES = '$bytes'
@@ -76,18 +31,11 @@ export function encodeCalls(calls: readonly LoggedCall[]): Buffer {
 
 const COMPRESSED_FROM_BYTES = 1024
 
-/**
- * Throws if a host does not know these calls. `oldest`: the smallest set of calls that a host of
- * the cluster knows.
- */
-export function encodeEntry(calls: readonly LoggedCall[], oldest: number) {
-  const version = versionNeeded(calls)
-  if (version > oldest) {
-    throw new Error(`a host of the cluster must be upgraded first (it knows calls ${oldest})`)
-  }
+/** The calls with the release that wrote them: a host with an older one stops at the entry. */
+export function encodeEntry(calls: readonly LoggedCall[]) {
   const encoded = encodeCalls(calls)
   const isSmall = encoded.length < COMPRESSED_FROM_BYTES
-  return { version, calls: isSmall ? encoded : Bun.zstdCompressSync(encoded) }
+  return { version: RELEASE, calls: isSmall ? encoded : Bun.zstdCompressSync(encoded) }
 }
 
 /** The first byte of JSON. */

@@ -14,7 +14,7 @@ export interface Entry {
   seq: number
   host: string
   batch: string
-  /** The set of calls that it needs: see entries.ts. */
+  /** The release that wrote it, as `RELEASE`; 1 before entries had it. */
   version: number
   /** SHA-256 over the chain of the entry before it and `calls`. */
   chain: Buffer

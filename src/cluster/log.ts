@@ -2,7 +2,7 @@ import { SQL } from 'bun'
 import { assert } from '../lib/assert.ts'
 import { DataError } from '../lib/data-error.ts'
 import { withTimeout } from '../lib/deadline.ts'
-import { VERSION } from '../lib/version.ts'
+import { RELEASE, VERSION } from '../lib/version.ts'
 import {
   CONNECT_MS,
   CONNECTION,
@@ -33,15 +33,13 @@ export interface OtherHost {
   id: string
   /** The last entry that it has applied. */
   applied: number
-  /** The set of calls that it knows. */
-  version: number
   /** Why it no longer applies entries; null while it does. */
   problem: string | null
   /** Changes wait for it. */
   isLive: boolean
 }
 
-interface HostReport extends Pick<OtherHost, 'applied' | 'version' | 'problem'> {
+interface HostReport extends Pick<OtherHost, 'applied' | 'problem'> {
   /** Digests of the rows of the host. */
   digests: readonly Digest[]
 }
@@ -188,14 +186,14 @@ export class PostgresLog {
    */
   async report(report: HostReport): Promise<LogState> {
     const { host, boot, name = null, address = null } = this.#options
-    const { applied, version, problem, digests } = report
+    const { applied, problem, digests } = report
     const [row] = await this.#report.run(
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts
           SET name = coalesce(${name}::text, name), address = coalesce(${address}::text, address),
-            applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
-            program = ${VERSION}, boot = ${boot}
+            applied = ${applied}, problem = ${problem}, seen = now(),
+            program = ${VERSION}, version = ${RELEASE}, boot = ${boot}
           WHERE id = ${host} AND (
             boot = ${boot} OR boot IS NULL OR seen < now() - ${LEASE_MS} * interval '1 millisecond'
           ) RETURNING id
@@ -210,7 +208,7 @@ export class PostgresLog {
           (SELECT boot FROM hopcode.hosts WHERE id = ${host}) AS boot,
           json_build_object('cluster', name, 'head', seq, 'hosts', (
             SELECT coalesce(json_agg(json_build_object(
-              'id', id, 'applied', applied, 'version', version, 'problem', problem,
+              'id', id, 'applied', applied, 'problem', problem,
               'isLive', problem IS NULL AND seen > now() - ${LEASE_MS} * interval '1 millisecond'
             )), '[]') FROM hopcode.hosts WHERE id <> ${host}
           ), 'splits', (

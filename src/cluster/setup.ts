@@ -6,11 +6,10 @@ import { SettingStore } from '../db/settings.ts'
 import { recordOwnPosition } from '../hits/cluster-store.ts'
 import { SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
-import { VERSION } from '../lib/version.ts'
+import { RELEASE, VERSION } from '../lib/version.ts'
 import { OTHER_CLUSTER } from './apply.ts'
 import { UNDECIDED } from './comparison.ts'
 import { Connection, connectionProblem } from './connection.ts'
-import { CALLS_VERSION } from './entries.ts'
 import { hostIdFile, hostIdOf } from './host-id.ts'
 import {
   findDamage,
@@ -230,7 +229,7 @@ async function register(
   const id = hostIdOf(dataDir)
   await sql`
     INSERT INTO hopcode.hosts (id, name, address, program, version, applied, seen)
-    VALUES (${id}, ${name}, ${address}, ${VERSION}, ${CALLS_VERSION}, ${seq}, 'epoch')
+    VALUES (${id}, ${name}, ${address}, ${VERSION}, ${RELEASE}, ${seq}, 'epoch')
     ON CONFLICT (id) DO UPDATE SET name = ${name}, address = ${address},
       applied = ${seq}, problem = NULL`
   await sql`DELETE FROM hopcode.digests WHERE host = ${id}`

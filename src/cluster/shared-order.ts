@@ -6,7 +6,7 @@ import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, LOST_TAIL, NOT_CURRENT, OTHER_CLUSTER } from './apply.ts'
 import { Comparison, DAMAGED } from './comparison.ts'
 import { NOT_ANSWERING } from './connection.ts'
-import { CALLS_VERSION, encodeEntry, isLocal, type LoggedCall, splitCalls } from './entries.ts'
+import { encodeEntry, isLocal, type LoggedCall, splitCalls } from './entries.ts'
 import type { AppliedEvent, StateEvent } from './events.ts'
 import { HostInUse, HostRemoved, LEASE_MS, type LogState, type PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
@@ -171,8 +171,7 @@ export class SharedOrder implements Order {
   async #append(calls: readonly LoggedCall[]): Promise<Outcome[]> {
     const { log, host } = this.#options
     const batch = crypto.randomUUID()
-    const oldest = Math.min(CALLS_VERSION, ...(this.#state?.hosts ?? []).map((one) => one.version))
-    const entry = { batch, ...encodeEntry(calls, oldest) }
+    const entry = { batch, ...encodeEntry(calls) }
     const ms = APPEND_MS + entry.calls.length / APPEND_BYTES_PER_MS
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
@@ -240,7 +239,7 @@ export class SharedOrder implements Order {
       entry: () => void this.#follow(),
       applied: (id, seq) => this.#noteApplied(id, seq),
     })
-    this.#state = await log.report({ applied, version: CALLS_VERSION, problem, digests })
+    this.#state = await log.report({ applied, problem, digests })
     this.#comparison.forget(digests)
     // So that the others wait for this host again before it receives requests.
     if (problem === null && (wasAway || this.#reported !== null)) await this.#sendApplied(applied)

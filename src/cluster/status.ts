@@ -17,8 +17,9 @@ export interface HostState extends OtherHost {
   /** `HOST_NAME`, by default the name of the machine. */
   name: string
   address: string
-  /** The release of Hopcode. */
+  /** The release of Hopcode, also as a number: see `RELEASE`. */
   program: string
+  version: number
   /** The digest of the rows that were compared last, or that differ. Null before the first. */
   digest: Digest | null
   /** The host is in contact with PostgreSQL. */

@@ -50,7 +50,6 @@ export const settings = subject({
 
   writes: {
     save: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const stored = new SettingStore(db)
         return ({ name, value }: Authored & Setting): void => stored.set(name, value)
@@ -67,7 +66,6 @@ export const settings = subject({
 
     /** A test write: succeeds if other writes would. */
     probe: write({
-      since: 1,
       prepare(db) {
         const stored = hostSettings(db)
         return ({ at }: { at: number }): void => stored.set('last_write_probe', String(at))

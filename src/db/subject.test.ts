@@ -42,7 +42,6 @@ const lines = subject({
   },
   writes: {
     add: packedWrite({
-      since: 2,
       pack: (texts: readonly string[]) => texts.join(),
       prepare: (db) => (packed: string) => {
         for (const text of packed.split(',')) db.run('INSERT INTO lines (text) VALUES (?)', [text])
@@ -52,7 +51,6 @@ const lines = subject({
       events: (texts, message) => texts.map((code) => eventOf(code, message)),
     }),
     clear: write({
-      since: 1,
       prepare: (db) => () => void db.run('DELETE FROM lines'),
       events: () => RULES_CHANGED,
     }),
@@ -128,13 +126,9 @@ test('a write of another host has the same events, and an unknown call has none'
   expect(done).toEqual(['SPRING,SUMMER'])
 })
 
-test('the log of a cluster knows since when each write exists, and which ones stay out of it', () => {
-  const since = Object.entries(writesOf(subjects)).map(([name, one]) => [name, one.since])
-  expect(Object.fromEntries(since)).toEqual({
-    'lines.add': 2,
-    'lines.clear': 1,
-    'lines.probe': undefined,
-  })
+test('writes of one host alone are known by their names', () => {
+  const local = Object.entries(writesOf(subjects)).filter(([, { isLocal }]) => isLocal)
+  expect(local.map(([name]) => name)).toEqual(['lines.probe'])
 })
 
 test('what operations share is prepared once on each connection', () => {
@@ -201,7 +195,6 @@ test('without a follower, the writer thread makes no events', () => {
   const counted = subject({
     writes: {
       touch: write({
-        since: 1,
         prepare: () => () => true,
         events() {
           made++

@@ -37,11 +37,8 @@ type ScanTable = Record<string, Prepare<never, unknown>>
 
 /** A write, as the writer thread runs it and the control thread calls it. */
 export interface Write<Command, Result> {
-  /**
-   * The set of calls of a cluster that the write appeared in: hosts with an older set do not know
-   * it. Undefined: the write concerns this host only and stays out of the log.
-   */
-  readonly since: number | undefined
+  /** The write concerns this host only and stays out of the log of a cluster. */
+  readonly isLocal?: true
   /**
    * What the author of the command needs at least. Otherwise the writer changes nothing, and the
    * call throws `invalid_api_key`, `sign_in_needed` or `role_needed`.
@@ -111,7 +108,7 @@ export const scan = <Args, Result>(prepare: Prepare<Args, Result>): Prepare<Args
 
 /** Declares a write that all hosts of a cluster apply. */
 export const write = <Command, Result>(
-  declared: PlainWrite<Command, Result> & { since: number },
+  declared: PlainWrite<Command, Result>,
 ): Write<Command, Result> => declared
 
 /** A command that somebody asks for. */
@@ -122,17 +119,17 @@ export interface Authored {
 /** Declares a write that somebody asks for, with what they need at least. */
 export const authoredWrite = <Command extends Authored, Result>(
   least: Least,
-  declared: PlainWrite<Command, Result> & { since: number },
+  declared: PlainWrite<Command, Result>,
 ): Write<Command, Result> => ({ ...declared, least })
 
 /** Declares a write of this host only, which stays out of the log of a cluster. */
 export const localWrite = <Command, Result>(
   declared: PlainWrite<Command, Result>,
-): Write<Command, Result> => ({ ...declared, since: undefined })
+): Write<Command, Result> => ({ ...declared, isLocal: true })
 
 /** Declares a write whose command and result have another form in messages. */
 export const packedWrite = <Command, Result, Message, Packed>(
-  declared: PackedWrite<Command, Result, Message, Packed> & { since: number; least?: Least },
+  declared: PackedWrite<Command, Result, Message, Packed> & { least?: Least },
 ): Write<Command, Result> => declared as Write<Command, Result>
 
 /** Shares what `prepare` creates among the operations on a connection. */

@@ -60,7 +60,6 @@ export const oldestDay = (step: Step, now: number): number =>
 export const seriesWrites = {
   /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
   prune: write({
-    since: 1,
     prepare(db) {
       const prune = (step: Step) =>
         db.prepare<null, [number, number]>(

@@ -15,11 +15,10 @@ export const hits = subject({
     ...seriesWrites,
 
     /** See `journalCounter`. In a cluster, `hitCalls` replaces it by `add`. */
-    count: write({ since: 1, prepare: journalCounter }),
+    count: write({ prepare: journalCounter }),
 
     /** See `clusterHitAdder`. */
     add: write({
-      since: 1,
       prepare: clusterHitAdder,
       events: () => HITS_ADDED,
     }),

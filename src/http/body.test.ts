@@ -1,6 +1,8 @@
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
-import { RequestBodies } from './body.ts'
+import fc from 'fast-check'
+import { z } from 'zod'
+import { RequestBodies, readBody, SMALL_BODY_MAX } from './body.ts'
 
 const CHUNKS = 50_000
 
@@ -63,4 +65,33 @@ test('a piece that shares its buffer with others is left', async () => {
   using body = await new RequestBodies().read(inPieces(pieces), { holder: 1, bytesMax: 400_000 })
   expect(body.bytes).toHaveLength(100_000)
   expect(whole).toHaveLength(100_000)
+})
+
+/** The values of a document; a list or object without any counts as if it had one. */
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  const values = Object.values(value).map(valuesIn)
+  return 1 + (values.length === 0 ? 1 : values.reduce((sum, one) => sum + one))
+}
+
+test('a large document is parsed if it has no more values than it may have, whatever its texts are', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const read = (text: string, valuesMax: number) => {
+    const body = text.padEnd(SMALL_BODY_MAX + 1)
+    const request = new Request('http://hop.test/', { method: 'POST', headers, body })
+    const limits = { bytesMax: 2 ** 20, valuesMax }
+    return readBody(new RequestBodies(), request, z.unknown(), 1, limits)
+  }
+  const texts = ['"', '\\', '\\"', '[', '{,', ',', 'a', '\u{1f600}']
+  const odd = fc.string({ unit: fc.constantFrom(...texts), maxLength: 8 })
+  await fc.assert(
+    fc.asyncProperty(fc.json({ stringUnit: 'binary' }), odd, async (json, text) => {
+      const document = JSON.stringify({ [text]: [text, JSON.parse(json)] })
+      const parsed = JSON.parse(document)
+      const count = valuesIn(parsed)
+      expect(await read(document, count)).toEqual(parsed)
+      expect(await read(document, count - 1)).toBeUndefined()
+    }),
+    { numRuns: 500 },
+  )
 })

@@ -8,7 +8,6 @@ import type { DataOf } from '../db/subject.ts'
 import { REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
-import type { Pace } from '../limits/pace.ts'
 import { refusalOfUrls } from '../links/check.ts'
 import type { WriteDeps } from '../links/create.ts'
 import { packSecrets } from '../links/link.ts'
@@ -33,7 +32,6 @@ export interface ImportDeps
   > {
   aliasRules: AliasRules
   addresses: PublicUrls
-  pace: Pace
   data: DataOf<{ imports: typeof imports; domains: typeof domains }>
 }
 
@@ -238,8 +236,7 @@ const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
   stored.links === 0 && restored.length === 0
 
 /** A background call: other writes come first. */
-async function write({ data, pace }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
-  await pace.wait(message.author.accountId, message.rows.length)
+async function write({ data }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
   return data.imports.add(message, { background: true, isAcknowledged: true })
 }
 

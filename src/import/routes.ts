@@ -1,13 +1,12 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
-import { parseWith, type RequestBodies } from '../http/body.ts'
+import { BATCH_BODY_MAX, parseWith, type RequestBodies } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { utf8Text } from '../lib/utf8.ts'
-import { bulkBytesMax } from '../links/create.ts'
 import { strictBody } from '../links/schema.ts'
 import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
@@ -83,9 +82,9 @@ const postRoute = (deps: Deps) =>
         summary: 'Create links with their codes, dates and hits',
         description: [
           'The body has one JSON object (`ImportedLink`) a line, at most as many as a bulk request',
-          'has URLs. Each line has one result, in their order; empty lines have none. What exists',
-          'is not changed, so that the same lines can be sent again. `hopcode export` writes this',
-          'format. No passcodes are issued.',
+          'has URLs, and 8 MiB. Each line has one result, in their order; empty lines have none.',
+          'What exists is not changed, so that the same lines can be sent again. `hopcode export`',
+          'writes this format. No passcodes are issued.',
         ].join(' '),
         query: ImportQuery,
         lines: {
@@ -107,7 +106,7 @@ async function readLines(
   if (!LINES_TYPES.test(request.headers.get('content-type') ?? '')) {
     throw new AppError('unsupported_media_type', LINES_TYPE)
   }
-  using body = await bodies.read(request, { holder, bytesMax: bulkBytesMax(linesMax) })
+  using body = await bodies.read(request, { holder, bytesMax: BATCH_BODY_MAX })
   const text = utf8Text(body.bytes)
   if (text === undefined) throw new AppError('invalid_utf8')
   // Empty lines cost memory too. The last text is the one after the last line break.

@@ -82,7 +82,6 @@ export const imports = subject({
      * canceled, so that the same call again changes nothing.
      */
     add: authoredWrite('editor', {
-      since: 1,
       prepare: importer,
       events(result, message) {
         const { accountId, restored } = result

@@ -1,11 +1,5 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
-
-export interface Rate {
-  /** Cost of the jobs that may start without a pause. */
-  burst: number
-  /** Beyond the burst, the minimum time between the starts of two jobs, for each unit of cost. */
-  everyMs: number
-}
+import { type Rate, RateGate } from './rate-gate.ts'
 
 /** Clock and timer of a queue. */
 export interface Time {
@@ -24,6 +18,7 @@ export interface Share {
   cost?: number
 }
 
+/** `burst`, `everyMs`: the rate at which jobs begin, by their cost. Default: none. */
 interface FairQueueOptions extends Partial<Rate> {
   /** Jobs that run at the same time; `keys`: one of each key. Default: 1. */
   atOnce?: number | 'keys'
@@ -63,6 +58,8 @@ interface Line {
   end: number
 }
 
+/** The key of the rate, which all jobs share. */
+const ALL_JOBS = ''
 const MACHINE_TIME: Time = { monotonic: monotonicClock, sleep: Bun.sleep }
 
 /**
@@ -75,6 +72,7 @@ const MACHINE_TIME: Time = { monotonic: monotonicClock, sleep: Bun.sleep }
  */
 export class FairQueue {
   readonly #options: FairQueueOptions
+  readonly #rate: RateGate
   /** In the order of their last job that has begun. */
   readonly #waiting = new Map<Key, Line>()
   readonly #groups = new Map<Key, Group>()
@@ -86,12 +84,12 @@ export class FairQueue {
   #runningCost = 0
   /** Keys with a running job, if one of each may run. */
   readonly #busy = new Set<Key>()
-  /** When the jobs so far would end if each took `everyMs`: the theoretical arrival time. */
-  #reach = 0
   #isClosed = false
 
   constructor(options: FairQueueOptions) {
     this.#options = options
+    const { burst = 1, everyMs = 0, time = MACHINE_TIME } = options
+    this.#rate = new RateGate({ burst, everyMs }, time.monotonic)
   }
 
   /**
@@ -154,7 +152,8 @@ export class FairQueue {
   async #begin(job: Job): Promise<void> {
     try {
       job.admit()
-      const waitMs = this.#pauseBefore(job)
+      const waitMs = this.#rate.waitMs(ALL_JOBS, job.cost)
+      this.#rate.count(ALL_JOBS, job.cost)
       if (waitMs > 0 && !this.#isClosed) await (this.#options.time ?? MACHINE_TIME).sleep(waitMs)
       job.resolve(await job.work())
     } catch (error) {
@@ -205,17 +204,6 @@ export class FairQueue {
     if (jobs.length > 0) return
     this.#waiting.delete(key)
     if (--group.keys === 0) this.#groups.delete(group.key)
-  }
-
-  /**
-   * Milliseconds until the job may begin, by the generic cell rate algorithm (ITU-T I.371), which
-   * waits instead of refusing.
-   */
-  #pauseBefore({ cost }: Job): number {
-    const { burst = 1, everyMs = 0, time = MACHINE_TIME } = this.#options
-    const now = time.monotonic()
-    this.#reach = Math.max(this.#reach, now) + everyMs * cost
-    return this.#reach - burst * everyMs - now
   }
 }
 

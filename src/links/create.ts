@@ -4,20 +4,11 @@ import type { Account } from '../accounts/store.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { authorOf } from '../db/author.ts'
 import { AppError, REFUSALS } from '../errors.ts'
-import {
-  LARGE_BODY_MAX,
-  type ReceivedBody,
-  type RequestBodies,
-  readJsonBytes,
-  SMALL_BODY_MAX,
-} from '../http/body.ts'
-import { readStringList, type StringListDocument } from '../http/string-list.ts'
 import { assert } from '../lib/assert.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
-import type { Pace } from '../limits/pace.ts'
 import { type CheckDeps, check, checkUrl, type Draft, type LinkInput } from './check.ts'
 import { type CreatedLink, type NewLink, newPasscode, type ParsedUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
@@ -36,8 +27,6 @@ export interface WriteDeps extends CheckDeps {
 }
 
 export interface CreateDeps extends WriteDeps {
-  /** Spreads batches over time, by the bytes of their URLs. */
-  pace: Pace
   random: RandomBytes
 }
 
@@ -122,32 +111,21 @@ function newLinkOf(
   return { item, passcode }
 }
 
-/**
- * Maximum bytes of URLs that one account stores in batches per second. It limits how often
- * creations of other accounts wait for a batch. Typical URLs arrive more slowly.
- */
-export const BULK_BYTES_PER_SECOND = 20_000_000
-
 /** Links per time slice: about a quarter of a millisecond. */
 const LINKS_AT_ONCE = 100
 
 /**
  * Shortens many URLs in one transaction. A bad URL fails alone. If all are bad, nothing is stored
  * and the request is refused: 400 with the message of the first invalid URL, else 422.
- * `requireHeld`: throws if others need the memory of the request, before anything is stored.
  */
 export async function bulk(
   deps: CreateDeps,
   account: Account,
   urls: readonly unknown[],
-  requireHeld = () => {},
 ): Promise<BulkView> {
   const checked = await batchSlices.map(urls, LINKS_AT_ONCE, (url) => checkUrl(deps, url))
   const good = checked.flatMap((url) => (url instanceof AppError ? [] : [url]))
   if (good.length === 0) throw pickError(checked)
-  const bytes = good.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  await deps.pace.wait(account.id, bytes)
-  requireHeld()
   const created = await createLinks(deps, account, good)
   const full = created.find((view) => view instanceof AppError)
   if (full && created.every((view) => view instanceof AppError)) {
@@ -216,40 +194,5 @@ function createdView(
     qr_url: addresses.qr(link),
     created_at: isoTime(createdAt),
     ...(reused ? { passcode: null, reused } : { passcode, reused }),
-  }
-}
-
-/**
- * The most bytes of one URL of a batch in a request. The longest URL has 8,192 characters, each of
- * at most 3 bytes in UTF-8. A URL with `\u` escapes takes 6 bytes per character and fits on
- * average: a valid one has at most 8,192 bytes once its characters are percent-encoded, which takes
- * at least as many bytes as escaping them.
- */
-const URL_BYTES_MAX = 24 * 1024
-
-/** The largest body of a batch of `urlsMax` URLs, as JSON or as a form. */
-export const bulkBytesMax = (urlsMax: number): number =>
-  Math.min(urlsMax * URL_BYTES_MAX + SMALL_BODY_MAX, LARGE_BODY_MAX)
-
-interface BulkRequest extends ReceivedBody {
-  /** Not validated. Has one URL more than the batch may have if the request has more. */
-  document: StringListDocument
-}
-
-/** Throws AppError for a body that is not JSON or is too large. */
-export async function readBulkBody(
-  bodies: RequestBodies,
-  request: Request,
-  account: Account,
-  urlsMax: number,
-): Promise<BulkRequest> {
-  const limits = { holder: account.id, bytesMax: bulkBytesMax(urlsMax) }
-  const body = await readJsonBytes(bodies, request, limits)
-  try {
-    const document = await readStringList(body.bytes, 'urls', urlsMax + 1)
-    return Object.assign(body, { document })
-  } catch (error) {
-    body[Symbol.dispose]()
-    throw error
   }
 }

@@ -9,7 +9,7 @@ import type { ParsedUrl } from './link.ts'
  * column of `links` (that of a domain has its id), of the field of the API and the form, and of the
  * CSV column. Everything else
  * about a property is derived from here. A new one also needs its column in `db/schema.ts` and a
- * migration. After a release, it also needs `since`.
+ * migration.
  */
 
 /** Maximum characters of a tag. */
@@ -29,8 +29,6 @@ interface Definition {
   isRule: boolean
   /** Maximum characters of a text. */
   max?: number
-  /** The first set of logged calls with this property (`cluster/entries.ts`). Default: 1. */
-  since?: number
 }
 
 const SETTABLE = {

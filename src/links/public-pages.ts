@@ -42,7 +42,6 @@ export const publicPages = subject({
   writes: {
     /** Creates the page of a link, or gives it another address. False: nothing is changed. */
     share: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const set = db.prepare<null, [Uint8Array, number, number, number]>(
           `INSERT INTO shared_pages (link_id, hash, shows_url)
@@ -55,7 +54,6 @@ export const publicPages = subject({
     }),
 
     unshare: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const remove = db.prepare<null, [number, AccountId]>(
           `DELETE FROM shared_pages

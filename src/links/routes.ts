@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { parseWith, type RequestBodies, readBody } from '../http/body.ts'
+import { BATCH_BODY_MAX, type RequestBodies, readBody } from '../http/body.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
-import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
+import { bulk, type CreateDeps, reserve, shorten } from './create.ts'
 import { changeOf } from './link-change.ts'
 import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
 import { lookup, type ReadDeps } from './read.ts'
@@ -131,6 +131,9 @@ const changeRoutes = (deps: Deps) =>
       },
     )
 
+/** The document, its list, and room for unknown fields, so that the refusal names one. */
+const VALUES_BESIDE_URLS = 100
+
 const bulkRoutes = (deps: Deps) => {
   const { free, pro, enterprise } = deps.plans
   // Created once: creating a schema takes as long as validating a thousand items.
@@ -143,9 +146,10 @@ const bulkRoutes = (deps: Deps) => {
     '/bulk-shorten',
     async ({ request, account }) => {
       const { bulkMax } = deps.plans[account.plan]
-      using body = await readBulkBody(deps.bodies, request, account, bulkMax)
-      const { urls } = parseWith(bulkBodies[account.plan], body.document)
-      return longJson(await bulk(deps, account, urls, body.requireHeld), 201)
+      const schema = bulkBodies[account.plan]
+      const limits = { bytesMax: BATCH_BODY_MAX, valuesMax: bulkMax + VALUES_BESIDE_URLS }
+      const { urls } = await readBody(deps.bodies, request, schema, account.id, limits)
+      return longJson(await bulk(deps, account, urls), 201)
     },
     {
       detail: operation({
@@ -153,7 +157,7 @@ const bulkRoutes = (deps: Deps) => {
         summary: 'Shorten many URLs',
         description: [
           'Returns one result for each URL, in order; an invalid URL fails alone. The whole batch',
-          'is one request of the budget. Its largest size depends on the plan.',
+          'is one request of the budget, of at most 8 MiB. The number of URLs depends on the plan.',
         ].join(' '),
         body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
         answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },

@@ -21,7 +21,6 @@ export const links = subject({
 
     /** One result for each link of a batch, in order. */
     create: packedWrite({
-      since: 1,
       least: 'editor',
       pack: encodeCreate,
       prepare: (db) => linkWrites(db).createEncoded,
@@ -35,7 +34,6 @@ export const links = subject({
 
     /** A link with its properties and aliases. */
     createOne: authoredWrite('editor', {
-      since: 1,
       prepare: (db) => linkWrites(db).createLink,
       events(created, command) {
         if (typeof created === 'string' || 'taken' in created) return []
@@ -45,7 +43,6 @@ export const links = subject({
     }),
 
     changeUrl: authoredWrite('editor', {
-      since: 1,
       prepare: (db) => linkWrites(db).changeUrl,
       events(result, command) {
         if (typeof result !== 'object') return []
@@ -57,7 +54,6 @@ export const links = subject({
     }),
 
     patch: authoredWrite('editor', {
-      since: 1,
       prepare: (db) => linkWrites(db).patchLinks,
       events(patched, command) {
         if (typeof patched === 'string' || 'taken' in patched) return []
@@ -80,14 +76,12 @@ export const links = subject({
     }),
 
     replacePassword: write({
-      since: 1,
       prepare: (db) => linkWrites(db).replacePassword,
       events: (link) => (link ? [linkEvent('changed', link, {})] : []),
     }),
 
     /** Gives links and aliases of a domain to the primary one. */
     leaveDomain: authoredWrite('owner', {
-      since: 1,
       prepare: (db) => linkWrites(db).leaveDomain,
       events: ({ links, aliases }) => [
         ...links.map((link) => linkEvent('changed', link, { changed: ['domain'] })),
@@ -104,7 +98,6 @@ export const links = subject({
 
     /** The links that were moved. */
     handOver: authoredWrite('admin', {
-      since: 1,
       prepare: (db) => linkWrites(db).handOver,
       events(result, command) {
         if (typeof result === 'string') return []
@@ -117,7 +110,6 @@ export const links = subject({
     }),
 
     delete: authoredWrite('editor', {
-      since: 1,
       prepare: (db) => linkWrites(db).deleteLink,
       events(link, command) {
         if (!link) return []
@@ -127,25 +119,21 @@ export const links = subject({
     }),
 
     deleteSome: write({
-      since: 1,
       prepare: (db) => linkWrites(db).deleteLinksOf,
       events: (links) => links.map((link) => linkEvent('deleted', link, {})),
     }),
 
     scheduleDeletion: authoredWrite('editor', {
-      since: 1,
       prepare: (db) => linkWrites(db).scheduleDeletion,
       events: (links, command) => deletionTimeEvents('changed', links, command),
     }),
 
     undoDeletion: authoredWrite('editor', {
-      since: 1,
       prepare: (db) => linkWrites(db).undoDeletion,
       events: (links, command) => deletionTimeEvents('restored', links, command),
     }),
 
     deleteDue: write({
-      since: 1,
       prepare: (db) => linkWrites(db).deleteDue,
       events: (links) => links.map((link) => linkEvent('deleted', link, {})),
     }),

@@ -95,7 +95,6 @@ export const moderation = subject({
      * either: it may be mistyped.
      */
     disable: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
@@ -115,7 +114,6 @@ export const moderation = subject({
 
     /** Undefined if the code is not disabled. */
     enable: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const remove = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)

@@ -62,7 +62,6 @@ export const qrSettings = subject({
   writes: {
     /** Replaces an earlier logo. */
     saveLogo: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const save = db.prepare<never, [AccountId, Uint8Array, number]>(
           `INSERT INTO qr_logos (account_id, type, content, created_at)
@@ -76,7 +75,6 @@ export const qrSettings = subject({
     }),
 
     removeLogo: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const remove = db.prepare<never, [AccountId]>('DELETE FROM qr_logos WHERE account_id = ?')
         return ({ author }: Authored): void => void remove.run(author.accountId)
@@ -85,7 +83,6 @@ export const qrSettings = subject({
 
     /** Replaces a preset of the same name. False if the account has `PRESETS_MAX` others. */
     savePreset: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const countOthers = db.prepare<{ n: number }, [AccountId, string]>(
           'SELECT count(*) AS n FROM qr_presets WHERE account_id = ? AND name <> ?',
@@ -105,7 +102,6 @@ export const qrSettings = subject({
 
     /** Keeps the newest `REFS_MAX` sources of the account. */
     addRef: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const add = db.prepare<never, [AccountId, string, number]>(
           `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
@@ -125,7 +121,6 @@ export const qrSettings = subject({
     }),
 
     deletePreset: authoredWrite('editor', {
-      since: 1,
       prepare(db) {
         const remove = db.prepare<never, [number, AccountId]>(
           'DELETE FROM qr_presets WHERE id = ? AND account_id = ?',

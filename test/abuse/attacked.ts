@@ -155,9 +155,26 @@ export class Attacked implements AsyncDisposable {
     return result
   }
 
+  /** What visitors of the link and clients of the API see while the attack runs. */
+  async observeBoth(attack: () => Promise<void>): Promise<[visits: Observed, api: Observed]> {
+    let visits: Observed | undefined
+    const api = await this.observe(async () => {
+      visits = await this.observe(attack)
+    }, this.lookup())
+    return [visits as Observed, api]
+  }
+
   /** Follows the link. */
   visit(): Probe {
     return { request: `GET ${this.path} HTTP/1.1\r\nHost: hop.test\r\n\r\n`, status: 302 }
+  }
+
+  /** Reads about the link over the API. */
+  lookup(): Probe {
+    return {
+      request: `GET /api/lookup${this.path} HTTP/1.1\r\nHost: hop.test\r\n\r\n`,
+      status: 200,
+    }
   }
 
   /** Creates one link after the other. */

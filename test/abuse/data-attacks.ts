@@ -114,7 +114,7 @@ export const search: Attack = {
 
 export const bulks: Attack = {
   name: 'bulks',
-  about: 'bulks of the longest URLs, as many as the rate limit allows',
+  about: 'bulks of the longest URLs, as many as the rate limit of Free allows, then of Pro',
   async run(program, { isShort }) {
     const quota = isShort ? { FREE_LINKS_MAX: '150' } : {}
     // What a create costs is the disk's work: in memory an attack has nothing to hold up.
@@ -148,10 +148,23 @@ export const bulks: Attack = {
     }, attacked.create(during))
     const account = await attacked.get('/api/list?limit=1', attacker)
     const { total } = (await account.json()) as { total: number }
+    const pro = await Member.create(program, env, 'pro@example.com', 'pro')
+    const large = Array.from({ length: isShort ? 2 : 12 }, (_, i) =>
+      JSON.stringify({ urls: randomUrls(1000, 1000 + i) }),
+    )
+    const [visits, api] = await attacked.observeBoth(async () => {
+      const two = [large.slice(0, large.length / 2), large.slice(large.length / 2)]
+      await Promise.all(
+        two.map(async (some) => {
+          for (const body of some)
+            await (await attacked.post('/api/bulk-shorten', pro, body)).bytes()
+        }),
+      )
+    })
     const victimStatus = (await attacked.get('/api/list', victim)).status
     await service.end('SIGTERM')
     const grown = attacked.databaseBytes() - bytesBefore
-    const urlBytes = total * URL_LENGTH
+    const urlBytes = (total + 1000 * large.length) * URL_LENGTH
     return [
       ...(isShort ? [structure('links stored with a quota of 150', total, 150)] : []),
       ...(isShort ? [structure('bulks beyond the quota', statuses.at(-1) ?? 0, 422)] : []),
@@ -167,6 +180,8 @@ export const bulks: Attack = {
         3,
         '×',
       ),
+      timing('slowest redirect beside bulks of 8 MB', highest(visits.latencies), 50, 'ms'),
+      timing('pause of the API beside bulks of 8 MB', highest(api.latencies), 50, 'ms'),
     ]
   },
 }

@@ -274,12 +274,12 @@ testCluster('an entry that needs a newer program stops the host, which names it'
   const { key } = cluster
   const host = cluster.host(0)
   const code = await host.service.shorten(key, 'https://example.com/kept')
-  const seq = await appendEntry(cluster, { version: 99, calls: [{ name: 'later', args: {} }] })
+  const seq = await appendEntry(cluster, { version: 2_001_003, calls: [] })
   await notReady(host)
   await eventually('the others know', async () => (await problemOf(cluster, host)) !== '')
   const problem = await problemOf(cluster, host)
   expect(problem).toContain(`entry ${seq} needs a newer Hopcode`)
-  expect(problem).toContain('version 99')
+  expect(problem).toContain('version 2.1.3')
   expect((await host.fetch(`/${code}`)).status).toBe(302)
 })
 

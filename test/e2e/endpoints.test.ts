@@ -31,7 +31,7 @@ import { outcome } from '../support/outcome.ts'
 
 /** Every endpoint once, and checks that run over all of them. */
 
-const MAX_BODY = 32 * 1024 * 1024
+const MAX_BODY = 8 * 1024 * 1024
 const UNTIL = Date.UTC(2026, 2, 2)
 /** Two random ids do not reveal how many requests came between them. */
 const RANDOM_UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/

@@ -48,7 +48,6 @@ export const accounts = subject({
   writes: {
     /** The id of the person and of the account. Undefined if the e-mail address is in use. */
     create: write({
-      since: 1,
       prepare:
         (db) =>
         (account: NewAccount): AccountId | undefined =>
@@ -60,7 +59,6 @@ export const accounts = subject({
      * `keep` has ended too, because a reset came first.
      */
     changePassword: write({
-      since: 1,
       prepare(db) {
         const { sessions } = storesOf(db)
         return (command: {
@@ -81,7 +79,6 @@ export const accounts = subject({
     }),
 
     setPlan: authoredWrite('owner', {
-      since: 1,
       prepare:
         (db) =>
         ({ author, plan }: Authored & { plan: Plan }): void =>
@@ -93,7 +90,6 @@ export const accounts = subject({
      * account is enabled. False for the last owner.
      */
     disable: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const { accounts } = storesOf(db)
         return ({ author, links = false }: Authored & { links?: boolean }): boolean => {
@@ -111,7 +107,6 @@ export const accounts = subject({
     }),
 
     enable: authoredWrite('owner', {
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author: { accountId } }: Authored): void => {
@@ -127,7 +122,6 @@ export const accounts = subject({
      * the last owner. Its links are deleted in batches afterwards, and `remove` comes last.
      */
     beginDeletion: authoredWrite('admin', {
-      since: 1,
       prepare(db) {
         const { accounts } = storesOf(db)
         return ({ author: { accountId, now } }: Authored): boolean => {
@@ -144,7 +138,6 @@ export const accounts = subject({
 
     /** `name`: see `parseAccountName`. */
     rename: authoredWrite('admin', {
-      since: 1,
       prepare(db) {
         const { accounts } = storesOf(db)
         return ({ author: { accountId }, name }: Authored & { name: string }): void => {
@@ -154,7 +147,6 @@ export const accounts = subject({
     }),
 
     setTimeZone: authoredWrite('admin', {
-      since: 1,
       prepare:
         (db) =>
         ({ author, timeZone }: Authored & { timeZone: string }): void =>
@@ -162,7 +154,6 @@ export const accounts = subject({
     }),
 
     remove: write({
-      since: 1,
       prepare:
         (db, host) =>
         ({ accountId }: { accountId: AccountId }): void => {

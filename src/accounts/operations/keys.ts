@@ -35,7 +35,6 @@ export const keys = subject({
 
   writes: {
     create: authoredWrite('admin', {
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author, key }: Authored & { key: NewKey }): KeyResult => {
@@ -52,7 +51,6 @@ export const keys = subject({
 
     /** Replaces a key by a new one with its name and scope. */
     rotate: authoredWrite('admin', {
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author, keyId, next, endsAt }: KeyChange & { next: NewKey }): KeyResult => {
@@ -70,7 +68,6 @@ export const keys = subject({
 
     /** False if the key expires already, or does not exist. */
     revoke: authoredWrite('admin', {
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return ({ author, keyId, endsAt }: KeyChange): boolean => {
@@ -83,7 +80,6 @@ export const keys = subject({
     }),
 
     expire: authoredWrite('admin', {
-      since: 1,
       prepare:
         (db) =>
         ({ author, keyId }: Authored & { keyId: number }): boolean =>
@@ -91,7 +87,6 @@ export const keys = subject({
     }),
 
     noteUses: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         return (uses: readonly { keyId: number; at: number }[]): void => {

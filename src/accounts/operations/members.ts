@@ -66,11 +66,10 @@ const memberRemover = perConnection((db) => {
 export const members = subject({
   writes: {
     /** Why the invitation is refused; undefined: it was stored. Account 0: it creates one. */
-    invite: authoredWrite('admin', { since: 1, prepare: inviter }),
+    invite: authoredWrite('admin', { prepare: inviter }),
 
     /** False if there is no such invitation to the account. */
     withdraw: authoredWrite('admin', {
-      since: 1,
       prepare:
         (db) =>
         ({ author, id }: Authored & { id: number }): boolean =>
@@ -82,7 +81,6 @@ export const members = subject({
      * old or was withdrawn. `full`: the account has as many members as it can have.
      */
     join: write({
-      since: 1,
       prepare(db) {
         const accounts = accountStore(db)
         const links = oneTimeLinkStore(db)
@@ -111,7 +109,6 @@ export const members = subject({
 
     /** A person who is in no other account is removed. The last admin of an account stays. */
     remove: authoredWrite('admin', {
-      since: 1,
       prepare:
         (db) =>
         ({ author, personId }: Authored & { personId: PersonId }) =>
@@ -120,7 +117,6 @@ export const members = subject({
 
     /** The author removes themselves. */
     leave: authoredWrite('viewer', {
-      since: 1,
       prepare:
         (db) =>
         ({ author: { accountId, by } }: Authored) =>
@@ -131,11 +127,10 @@ export const members = subject({
      * Changes what a member may do; it applies to their next request. The invitations that a former
      * admin has sent end. The last admin of an account stays one.
      */
-    setRole: authoredWrite('admin', { since: 1, prepare: roleSetter }),
+    setRole: authoredWrite('admin', { prepare: roleSetter }),
 
     /** The pages of a session show another account of its person. False if they are no member. */
     open: write({
-      since: 1,
       prepare(db) {
         const orm = drizzle({ client: db })
         const accounts = accountStore(db)

@@ -41,7 +41,6 @@ export const registrations = subject({
      * changed. A person without a password, whom only the command line creates, needs no proof.
      */
     setUpOwner: write({
-      since: 1,
       prepare(db) {
         const { accounts, links, sessions } = storesOf(db)
         return (command: JoinCommand & { provedHash: string | null }): JoinResult => {
@@ -75,7 +74,6 @@ export const registrations = subject({
 
     /** The address and plan of the invitation take precedence over those that were sent. */
     acceptInvite: write({
-      since: 1,
       prepare(db) {
         const { links } = storesOf(db)
         const create = personCreator(db)
@@ -89,7 +87,6 @@ export const registrations = subject({
 
     /** Sets the password of the link's person, and ends every session. */
     resetPassword: write({
-      since: 1,
       prepare(db) {
         const { accounts, links, sessions } = storesOf(db)
         return (command: {

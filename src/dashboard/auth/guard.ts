@@ -12,11 +12,10 @@ import type {
 import type { Author } from '../../db/author.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
-import { type BodyLimits, declaredLength, LARGE_BODY_MAX, SMALL_BODY_MAX } from '../../http/body.ts'
+import { BATCH_BODY_MAX, type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body.ts'
 import { clientOf, newRequestId, REQUEST_ID, type ResponseState } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
-import { bulkBytesMax } from '../../links/create.ts'
 import type { Link } from '../../links/link.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -150,7 +149,7 @@ export async function userContext(
     requireSameOrigin(request, deps.baseUrl)
     chargeWrite(deps, account)
   }
-  const bytesMax = formBytesMax(deps, early, bulk)
+  const bytesMax = formBytesMax(early, bulk)
   const accountIds = personal
     ? deps.data.accounts.listAccountsOf(early.personId).map(({ id }) => id)
     : [account.id]
@@ -319,19 +318,15 @@ async function readGuardedForm(
   return form
 }
 
-/** Parsing a form needs several times its size in memory. */
-const BULK_FORM_BYTES_MAX = 8 * 1024 * 1024
 /** A file of 8 MiB with the form around it. */
-const FILE_FORM_BYTES_MAX = BULK_FORM_BYTES_MAX + SMALL_BODY_MAX
+const FILE_FORM_BYTES_MAX = BATCH_BODY_MAX + SMALL_BODY_MAX
+/** The same for owners of the service, who move in with all links of another service. */
+const OWNER_FORM_BYTES_MAX = 32 * 1024 * 1024
 
-function formBytesMax(
-  { plans }: DashboardDeps,
-  { plan, isOwner }: SessionRow,
-  bulk: boolean | 'file',
-): number {
+function formBytesMax({ isOwner }: SessionRow, bulk: boolean | 'file'): number {
   if (!bulk) return SMALL_BODY_MAX
-  if (bulk === 'file') return isOwner ? LARGE_BODY_MAX : FILE_FORM_BYTES_MAX
-  return Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
+  if (bulk === true) return BATCH_BODY_MAX
+  return isOwner ? OWNER_FORM_BYTES_MAX : FILE_FORM_BYTES_MAX
 }
 
 const isForm = ({ method }: Request): boolean => method !== 'GET' && method !== 'HEAD'
