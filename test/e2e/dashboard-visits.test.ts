@@ -111,9 +111,11 @@ test('people, bots and each source are compared with the period before, like all
     textOf((await owner.get(onDay(day))).text, /<dl class="tiles".*?<\/dl>/s)
   // Four people and a bot.
   expect(await tilesOf(1)).toContain('People 4')
+  await app.untilCounted()
   app.advance(DAY)
   await follow(6, { 'user-agent': CHROME })
   await shows(owner, onDay(2), 'all 6 hits.')
+  await app.untilCounted()
   app.advance(DAY)
   expect(await tilesOf(2)).toContain(
     'Hits 6 ▲ 20 % more 5 before People 6 ▲ 50 % more 4 before Bots 0 ▼ 100 % fewer 1 before',

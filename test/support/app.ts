@@ -243,12 +243,15 @@ export class TestApp implements AsyncDisposable {
     }
     const body = options.raw ?? ('json' in options ? JSON.stringify(options.json) : null)
     const response = await fetch(this.url + path, { method, headers, body, redirect: 'manual' })
-    if (response.status === 302 && this.#apps.length > 1) await this.#untilCounted()
+    if (response.status === 302 && this.#apps.length > 1) await this.untilCounted()
     return toAnswer(response)
   }
 
-  /** Hits of other hosts are counted a little later: resolves when every host has all of them. */
-  async #untilCounted(): Promise<void> {
+  /**
+   * Hits are counted a little later, in the hour of the clock then, and those of other hosts later
+   * still: resolves when every host has all of them.
+   */
+  async untilCounted(): Promise<void> {
     const isCounted = () => this.#apps.every((app) => app.hitsWaiting() === 0)
     await eventually('every host has counted the hits', () => {
       return isCounted() && areEqual(this.#inside.folders)
