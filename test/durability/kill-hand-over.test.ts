@@ -11,7 +11,8 @@ import { SEED } from './lib/seeded-random.ts'
 /** The long form: npm run test:durability -- kill-hand-over */
 const ROUNDS = Number(process.env.KILL_HAND_OVER_ROUNDS ?? 6)
 const LINKS = 3000
-const LONGEST_MS = 400
+/** Of the time that the first move takes. */
+const LATEST_KILL = 1.5
 const FROM = 'enterprise@example.com'
 const TO = 'pro@example.com'
 const MOVE = '/app/links/move'
@@ -47,6 +48,7 @@ test(TITLE, async () => {
   let expected: unknown[] = []
   let cookies: Visitor['cookies'] | undefined
   let interrupted = 0
+  let moveMs = 0
   for (let round = 0; round < ROUNDS; round++) {
     const service = await Service.start(env)
     const ann = new Visitor(service)
@@ -65,8 +67,12 @@ test(TITLE, async () => {
     const { text, csrf } = await ann.get(`${MOVE}?${at}`)
     const account = /<option value="(\d+)"/.exec(text)?.[1] ?? ''
     expect(account).not.toBe('')
+    const begun = performance.now()
     const sent = ann.post(MOVE, { account, at: '', csrf }).catch(() => undefined)
-    await Bun.sleep(random() * LONGEST_MS)
+    if (round === 0) {
+      await sent
+      moveMs = performance.now() - begun
+    } else await Bun.sleep(random() * LATEST_KILL * moveMs)
     await service.end('SIGKILL')
     if ((await sent) === undefined) interrupted++
     const checked = await command(['check'], env)
