@@ -15,8 +15,8 @@ interface NewPerson {
 export type NotCreated = { refused: 'link_over' | 'email_taken' | 'account_full' }
 
 /**
- * Creates a person: as a member of the account of an invitation, or with an account. Everybody who
- * comes with a password or a provider goes through here.
+ * Creates a person: as a member of the account of an invitation, or with an account. Sign-ups
+ * with a password and with a provider both use it.
  */
 export const personCreator = perConnection((db) => {
   const accounts = accountStore(db)

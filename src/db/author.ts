@@ -4,7 +4,7 @@ import type { memberships } from './schema.ts'
 
 /**
  * Who asks for a change: an API key, a member of the account, an owner of the service on its pages,
- * or whoever runs commands.
+ * or the operator with a command.
  */
 export type By = { keyId: number } | { personId: number } | { ownerId: number } | 'operator'
 

@@ -2,7 +2,7 @@ import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { z } from 'zod'
-import { RequestBodies, readBody, SMALL_BODY_MAX } from './body.ts'
+import { RequestBodies, SMALL_BODY_MAX, useBody } from './body.ts'
 
 const CHUNKS = 50_000
 
@@ -80,7 +80,8 @@ test('a large document is parsed if it has no more values than it may have, what
     const body = text.padEnd(SMALL_BODY_MAX + 1)
     const request = new Request('http://hop.test/', { method: 'POST', headers, body })
     const limits = { bytesMax: 2 ** 20, valuesMax }
-    return readBody(new RequestBodies(), request, z.unknown(), 1, limits)
+    const use = { bodies: new RequestBodies(), request, schema: z.unknown(), holder: 1, ...limits }
+    return useBody(use, async (value) => value)
   }
   const texts = ['"', '\\', '\\"', '[', '{,', ',', 'a', '\u{1f600}']
   const odd = fc.string({ unit: fc.constantFrom(...texts), maxLength: 8 })
@@ -94,4 +95,27 @@ test('a large document is parsed if it has no more values than it may have, what
     }),
     { numRuns: 500 },
   )
+})
+
+test('a body counts while its texts are used, and yields to one of another account', async () => {
+  const bodies = new RequestBodies()
+  const useText = <Result>(
+    holder: number,
+    mebibytes: number,
+    work: (text: unknown, requireHeld: () => void) => Promise<Result>,
+  ) => {
+    const body = JSON.stringify('x'.repeat(mebibytes * 2 ** 20))
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://hop.test', { method: 'POST', headers, body })
+    return useBody({ bodies, request, schema: z.string(), holder, bytesMax: 2 ** 26 }, work)
+  }
+  const read = async () => 'read'
+  const used = useText(1, 30, async (_, requireHeld) => {
+    requireHeld()
+    expect(await useText(2, 20, read)).toBe('read')
+    requireHeld()
+  })
+  expect(used).rejects.toThrow(expect.objectContaining({ code: 'overloaded' }))
+  await used.catch(() => {})
+  expect(await useText(1, 30, read)).toBe('read')
 })

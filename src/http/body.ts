@@ -29,6 +29,8 @@ export interface BodyLimits {
 /** Bytes that count as in flight until this is disposed, which frees their memory. */
 export interface ReceivedBody extends Disposable {
   bytes: Uint8Array
+  /** For work that waits with the bytes. Throws `overloaded` if others need their memory. */
+  requireHeld(): void
 }
 
 /**
@@ -62,7 +64,7 @@ export class RequestBodies {
         hold[Symbol.dispose]()
         release(bytes)
       }
-      return { bytes, [Symbol.dispose]: dispose }
+      return { bytes, requireHeld: () => hold.requireHeld(), [Symbol.dispose]: dispose }
     } catch (error) {
       hold[Symbol.dispose]()
       cancel(reader)
@@ -142,25 +144,49 @@ interface JsonLimits {
 }
 
 /**
- * The request's JSON, as the schema parses it. A large body with more than `valuesMax` values is
- * parsed as if it had no content. Throws AppError: 415 for another content type or character set,
+ * The request's JSON, at most 64 KiB, as the schema parses it. Throws AppError: 415 for another content type or character set,
  * 400 for text that is not UTF-8 or not JSON, 400 with the schema's message, and what
  * `RequestBodies.read` throws.
  */
-export async function readBody<Schema extends z.ZodType>(
+export const readBody = <Schema extends z.ZodType>(
   bodies: RequestBodies,
   request: Request,
   schema: Schema,
   holder: Holder,
-  { bytesMax = SMALL_BODY_MAX, valuesMax = Number.POSITIVE_INFINITY }: JsonLimits = {},
-): Promise<z.output<Schema>> {
+): Promise<z.output<Schema>> => useBody({ bodies, request, schema, holder }, async (value) => value)
+
+interface BodyUse<Schema extends z.ZodType> extends JsonLimits {
+  bodies: RequestBodies
+  request: Request
+  schema: Schema
+  holder: Holder
+}
+
+/**
+ * Like `readBody`, for work during which the body still counts, because its texts are in memory. A
+ * large body with more than `valuesMax` values is parsed as if it had no content. `requireHeld` throws `overloaded` if others need that memory: call it before anything is stored.
+ */
+export async function useBody<Schema extends z.ZodType, Result>(
+  {
+    bodies,
+    request,
+    schema,
+    holder,
+    bytesMax = SMALL_BODY_MAX,
+    valuesMax = Number.POSITIVE_INFINITY,
+  }: BodyUse<Schema>,
+  work: (value: z.output<Schema>, requireHeld: () => void) => Promise<Result>,
+): Promise<Result> {
   using body = await readJsonBytes(bodies, request, { holder, bytesMax })
-  if (body.bytes.length <= SMALL_BODY_MAX) return parseWith(schema, parseJson(body.bytes))
+  if (body.bytes.length <= SMALL_BODY_MAX) {
+    return await work(parseWith(schema, parseJson(body.bytes)), body.requireHeld)
+  }
   // Each of the two takes a tick of the event loop, of one document at a time.
   await batchSlices.next()
   const isParsed = hasValuesAtMost(body.bytes, valuesMax)
   await batchSlices.next()
-  return parseWith(schema, isParsed ? parseJson(body.bytes) : undefined)
+  const value = parseWith(schema, isParsed ? parseJson(body.bytes) : undefined)
+  return await work(value, body.requireHeld)
 }
 
 /** The bytes of a JSON body as UTF-8 without a byte order mark. Throws like `readBody`. */

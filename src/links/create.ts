@@ -117,15 +117,18 @@ const LINKS_AT_ONCE = 100
 /**
  * Shortens many URLs in one transaction. A bad URL fails alone. If all are bad, nothing is stored
  * and the request is refused: 400 with the message of the first invalid URL, else 422.
+ * `requireHeld`: throws if others need the memory of the request, before anything is stored.
  */
 export async function bulk(
   deps: CreateDeps,
   account: Account,
   urls: readonly unknown[],
+  requireHeld = () => {},
 ): Promise<BulkView> {
   const checked = await batchSlices.map(urls, LINKS_AT_ONCE, (url) => checkUrl(deps, url))
   const good = checked.flatMap((url) => (url instanceof AppError ? [] : [url]))
   if (good.length === 0) throw pickError(checked)
+  requireHeld()
   const created = await createLinks(deps, account, good)
   const full = created.find((view) => view instanceof AppError)
   if (full && created.every((view) => view instanceof AppError)) {

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { BATCH_BODY_MAX, type RequestBodies, readBody } from '../http/body.ts'
+import { BATCH_BODY_MAX, type RequestBodies, readBody, useBody } from '../http/body.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
@@ -148,8 +148,10 @@ const bulkRoutes = (deps: Deps) => {
       const { bulkMax } = deps.plans[account.plan]
       const schema = bulkBodies[account.plan]
       const limits = { bytesMax: BATCH_BODY_MAX, valuesMax: bulkMax + VALUES_BESIDE_URLS }
-      const { urls } = await readBody(deps.bodies, request, schema, account.id, limits)
-      return longJson(await bulk(deps, account, urls), 201)
+      const use = { bodies: deps.bodies, request, schema, holder: account.id, ...limits }
+      return await useBody(use, async ({ urls }, requireHeld) =>
+        longJson(await bulk(deps, account, urls, requireHeld), 201),
+      )
     },
     {
       detail: operation({

@@ -22,7 +22,7 @@ export interface Asked<Data> {
   note(event: SecurityEvent, fields?: Readonly<Record<string, string | number>>): void
 }
 
-/** Whoever runs commands. They print what they did, and log nothing. */
+/** The operator with a command, which prints what it did and writes nothing to the log. */
 export const operator = <Deps extends { clock: Clock }>(deps: Deps, accountId: AccountId = 0) => ({
   ...deps,
   author: { accountId, by: 'operator', now: deps.clock() } as const,

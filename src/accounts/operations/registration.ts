@@ -30,7 +30,7 @@ const storesOf = perConnection((db) => ({
   sessions: sessionRows(db),
 }))
 
-/** What one-time links do for whoever has them. */
+/** The writes of a person who opens a one-time link, without a session. */
 export const registrations = subject({
   writes: {
     /**

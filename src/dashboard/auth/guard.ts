@@ -120,7 +120,7 @@ export interface GuardOptions {
    * over 64 KiB is charged as a write before it is read.
    */
   bulk?: boolean | 'file'
-  /** The form concerns the person or the browser, whatever account its page showed. */
+  /** The form concerns the person or the browser, not the account that its page showed. */
   personal?: boolean
 }
 
