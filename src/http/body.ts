@@ -136,17 +136,10 @@ async function readChunks(reader: BodyReader, bytesMax: number, hold: Hold): Pro
 const JSON_TYPE = /^application\/json[\t ]*(;|$)/i
 const CHARSET = /;[\t ]*charset[\t ]*=[\t ]*"?([^";\t ]*)/i
 
-interface JsonLimits {
-  /** Default: `SMALL_BODY_MAX`. */
-  bytesMax?: number
-  /** Values, in objects and lists too, of a body over `SMALL_BODY_MAX`. Default: none. */
-  valuesMax?: number
-}
-
 /**
- * The request's JSON, at most 64 KiB, as the schema parses it. Throws AppError: 415 for another content type or character set,
- * 400 for text that is not UTF-8 or not JSON, 400 with the schema's message, and what
- * `RequestBodies.read` throws.
+ * The request's JSON, at most 64 KiB, as the schema parses it. Throws AppError: 415 for another
+ * content type or character set, 400 for text that is not UTF-8 or not JSON, 400 with the schema's
+ * message, and what `RequestBodies.read` throws.
  */
 export const readBody = <Schema extends z.ZodType>(
   bodies: RequestBodies,
@@ -155,16 +148,21 @@ export const readBody = <Schema extends z.ZodType>(
   holder: Holder,
 ): Promise<z.output<Schema>> => useBody({ bodies, request, schema, holder }, async (value) => value)
 
-interface BodyUse<Schema extends z.ZodType> extends JsonLimits {
+interface BodyUse<Schema extends z.ZodType> {
   bodies: RequestBodies
   request: Request
   schema: Schema
   holder: Holder
+  /** Default: `SMALL_BODY_MAX`. */
+  bytesMax?: number
+  /** Values, in objects and lists too, of a body over `SMALL_BODY_MAX`. Default: no maximum. */
+  valuesMax?: number
 }
 
 /**
  * Like `readBody`, for work during which the body still counts, because its texts are in memory. A
- * large body with more than `valuesMax` values is parsed as if it had no content. `requireHeld` throws `overloaded` if others need that memory: call it before anything is stored.
+ * large body with more than `valuesMax` values is parsed as if it had no content. `requireHeld`
+ * throws `overloaded` if others need that memory: call it before anything is stored.
  */
 export async function useBody<Schema extends z.ZodType, Result>(
   {

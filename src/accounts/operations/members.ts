@@ -230,7 +230,10 @@ export async function changeRole(
   note('member.role_changed', { member_id: personId, role })
 }
 
-/** Removes a member; members can remove themselves. Throws `not_a_member`, `last_admin`, `last_owner`. */
+/**
+ * Removes a member; members can remove themselves. Throws `not_a_member`, `last_admin`,
+ * `last_owner`.
+ */
 export async function removeMember(
   { data, author, note }: Asking,
   personId: PersonId,
