@@ -11,7 +11,7 @@ import { closeWritable } from '../db/open.ts'
 import { assert } from '../lib/assert.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
-import { requireRoom } from './disk.ts'
+import { roomError } from './disk.ts'
 import { wholeFrame } from './zstd-frame.ts'
 
 /**
@@ -169,22 +169,27 @@ const damaged = (from: string, why: string) =>
 
 /**
  * The bytes of a database, which may come from a small file that expands to many. Throws once they
- * are more than its header says; DataError if the disk of `folder` has no room for that many.
+ * are more than its header says; DataError if the disk of `folder` has no room for that many. A
+ * damaged header may name any size, so that without room the rest is read first, and not passed on.
  */
 async function* limitToHeader(parts: AsyncIterable<Buffer>, folder: string) {
   let head = Buffer.alloc(0)
   let bytes = 0
+  let noRoom: DataError | undefined
   for await (const part of parts) {
     bytes += part.length
     if (head.length < HEADER_BYTES) {
       head = Buffer.concat([head, part.subarray(0, HEADER_BYTES)])
-      if (head.length >= HEADER_BYTES) requireRoom(folder, databaseBytes(head))
+      if (head.length >= HEADER_BYTES) noRoom = roomError(folder, databaseBytes(head))
     }
     if (head.length >= HEADER_BYTES && bytes > databaseBytes(head)) {
       throw new Error('it is longer than its header says')
     }
-    yield part
+    if (!noRoom) yield part
   }
+  if (!noRoom) return
+  if (bytes < databaseBytes(head)) throw new Error('it is shorter than its header says')
+  throw noRoom
 }
 
 const HEADER_BYTES = 100

@@ -32,10 +32,16 @@ export function refuseTaken(path: string): never {
 
 /** Throws DataError unless the disk of the folder has that many free bytes. */
 export function requireRoom(folder: string, bytes: number): void {
+  const error = roomError(folder, bytes)
+  if (error) throw error
+}
+
+/** What to tell if the disk of the folder does not have that many free bytes. */
+export function roomError(folder: string, bytes: number): DataError | undefined {
   const { bavail, bsize } = statfsSync(folder)
-  if (bavail * bsize >= bytes) return
+  if (bavail * bsize >= bytes) return undefined
   const mib = (count: number) => Math.ceil(count / 2 ** 20)
-  throw new DataError(
+  return new DataError(
     `${folder} needs ${mib(bytes - bavail * bsize)} MiB more free space for this: ` +
       'make room, or choose another place.',
   )
