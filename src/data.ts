@@ -15,6 +15,7 @@ import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
+import { campaignTemplates } from './links/campaign-templates.ts'
 import { properties } from './links/properties.ts'
 import { publicPages } from './links/public-pages.ts'
 import { links } from './links/subject.ts'
@@ -44,6 +45,7 @@ export const subjects = {
   imports,
   publicPages,
   qrSettings,
+  campaignTemplates,
   hits,
   topLinks,
   visits,

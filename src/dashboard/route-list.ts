@@ -5,6 +5,7 @@ import { accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
+import { campaignPages } from './pages/campaigns.ts'
 import { goPages } from './pages/go.ts'
 import { handOverPages } from './pages/hand-over.ts'
 import { importPages } from './pages/import.ts'
@@ -47,6 +48,7 @@ export const ROUTES: readonly Route[] = [
   bulkPages,
   importPages,
   handOverPages,
+  campaignPages,
   linkPages,
   printPages,
   qrSettingsPages,

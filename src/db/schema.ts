@@ -440,6 +440,19 @@ export const qrPresets = sqliteTable(
   (table) => [uniqueIndex('qr_presets_name').on(table.accountId, table.name)],
 )
 
+export const campaignTemplates = sqliteTable(
+  'campaign_templates',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    name: text().notNull(),
+    /** The parameters as the query of a URL. */
+    query: text().notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [uniqueIndex('campaign_templates_name').on(table.accountId, table.name)],
+)
+
 /** Sources of scans that an account has. */
 export const REFS_MAX = 50
 

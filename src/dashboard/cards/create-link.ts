@@ -21,6 +21,7 @@ import {
   passcodeOnce,
   qrPicture,
 } from '../ui/link-parts.ts'
+import { campaignFields, campaignWriter } from './campaign.ts'
 import { BAD_ORDER, newPropertyFields, readNewProperties } from './link-properties.ts'
 
 /** The form that creates one link, and the message with the result. */
@@ -46,7 +47,7 @@ export async function createLink(context: PageContext): Promise<Created> {
   const path = readPath(context)
   const domain = readDomain(context)
   const fields: NewLinkFields = { ...readNewProperties(context), domain, ...path }
-  const sent = form.text('url')
+  const sent = campaignWriter(context)(form.text('url'))
   if (sent === '' && !path) throw refuseAt('url', 'Paste a URL, or choose a path to reserve.')
   if (sent === '') return reserveLink(context, fields)
   const { url } = await atField('url', () => parseWith(ShortenBody, { url: withScheme(sent) }))
@@ -187,7 +188,7 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
       }),
       parts.button('Shorten'),
       html`<p id="code-status" role="status"></p>`,
-      properties.markup,
+      html`<div class="more">${properties.markup}${campaignFields(context, url.value ?? '')}</div>`,
     ],
     {
       id: 'create',

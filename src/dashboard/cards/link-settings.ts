@@ -16,6 +16,7 @@ import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { addressText, badge, domainChoices, linkPath, replacesMain } from '../ui/link-parts.ts'
+import { campaignFields, campaignWriter } from './campaign.ts'
 import { linkPasswordCard, saveLinkPassword } from './link-password.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
 
@@ -59,9 +60,11 @@ export async function settingsCards(
     ${publicPageCard(context, link)}`
 }
 
-async function saveDestination({ deps, user, form }: PageContext, { code }: Link): Promise<void> {
+async function saveDestination(context: PageContext, { code }: Link): Promise<void> {
+  const { deps, user, form } = context
+  const sent = campaignWriter(context)(form.text('url'))
   await atField('url', () => {
-    const { url } = parseWith(ShortenBody, { url: withScheme(form.text('url')) })
+    const { url } = parseWith(ShortenBody, { url: withScheme(sent) })
     return updateOwnedLink(deps, user.account, { code, url })
   })
 }
@@ -84,6 +87,7 @@ function destinationCard(context: PageContext, link: Link): Html {
           hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
           extra: { autofocus: url.error !== undefined },
         }),
+        campaignFields(context, url.value ?? ''),
         html`<div class="row">${parts.button(
           isFirst ? 'Set the destination' : 'Change the destination',
           isFirst ? 'primary' : 'plain',

@@ -10,6 +10,7 @@ import { changeProperties } from '../../links/properties.ts'
 import { BAD_TAGS, type BulkItemView, PropertiesBody } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, spendWrite } from '../auth/guard.ts'
+import { campaignFields, campaignWriter } from '../cards/campaign.ts'
 import { signedInPages } from '../page-routes.ts'
 import { fileResponse, isFormError, isTemporary, refuseAt, wordingOf } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -129,11 +130,13 @@ async function urlsOfFile(file: Blob, linesMax: number): Promise<UrlLine[]> {
 }
 
 async function shortenLines(
-  { deps, user }: PageContext,
+  context: PageContext,
   lines: readonly (UrlLine & { source: string })[],
 ): Promise<BulkItem[]> {
+  const { deps, user } = context
+  const write = campaignWriter(context)
   const urls = lines.flatMap(({ text, problem }) =>
-    problem === undefined ? [withScheme(text)] : [],
+    problem === undefined ? [write(withScheme(text))] : [],
   )
   // If all are invalid, `bulk` reports one reason for all of them instead of one each.
   const areAllInvalid = urls.every((url) => checkUrl(deps, url) instanceof AppError)
@@ -232,6 +235,7 @@ function bulkForm(context: PageContext, pasted: string): Html {
         autocomplete: 'off',
         extra: { maxlength: TAGS_LENGTH_MAX, spellcheck: 'false' },
       }),
+      campaignFields(context),
       html`<progress data-while-sent hidden aria-label="Links are being created"></progress>
         <div class="row">
         ${parts.button('Shorten all')}

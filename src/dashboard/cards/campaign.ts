@@ -1,0 +1,157 @@
+import { attributes, type Html, html } from '../../lib/html.ts'
+import {
+  CAMPAIGN_FIELDS,
+  CAMPAIGN_LENGTH_MAX,
+  type Campaign,
+  campaignOf,
+  readCampaign,
+  withCampaign,
+} from '../../links/campaign.ts'
+import type { PageContext } from '../auth/guard.ts'
+import { FormRefusal } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { errorOf } from '../ui/form.ts'
+
+/** Fields for the campaign parameters of a URL, beside the field of the URL. */
+
+export const CAMPAIGNS_PATH = '/app/campaigns'
+
+/** What the fields showed when they were sent: only what was changed is written into the URL. */
+const SHOWN = 'campaign_shown'
+const TEMPLATE = 'campaign_template'
+
+type TextOf = (name: string) => string
+
+/** The changed fields, and those of the chosen template that were not changed. */
+function changesIn(context: PageContext, textOf: TextOf): Partial<Campaign> {
+  const shown = readCampaign(textOf(SHOWN))
+  const changed = CAMPAIGN_FIELDS.filter(({ param }) => textOf(param) !== shown[param])
+  const id = Number(textOf(TEMPLATE))
+  const templates = id ? context.deps.data.campaignTemplates.list(context.user.account.id) : []
+  const template = templates.find((one) => one.id === id)
+  const ofTemplate = Object.entries(template?.values ?? {}).filter(([, value]) => value !== '')
+  const typed = changed.map(({ param }) => [param, textOf(param)])
+  return Object.fromEntries([...ofTemplate, ...typed])
+}
+
+/** The values of the fields. Throws `FormRefusal` for one that is too long. */
+export function readFields({ form }: Pick<PageContext, 'form'>): Campaign {
+  const long = CAMPAIGN_FIELDS.filter(({ param }) => form.text(param).length > CAMPAIGN_LENGTH_MAX)
+  const problem = `Use at most ${CAMPAIGN_LENGTH_MAX} characters.`
+  if (long.length > 0) {
+    throw new FormRefusal(Object.fromEntries(long.map(({ param }) => [param, problem])))
+  }
+  return campaignOf((param) => form.text(param))
+}
+
+/** A function that writes what the form says about the campaign into a URL. */
+export function campaignWriter(context: PageContext): (url: string) => string {
+  readFields(context)
+  const change = changesIn(context, (name) => context.form.text(name))
+  return (url) => (url === '' ? '' : withCampaign(url, change))
+}
+
+/** The fields again, for a URL or a template that was just chosen: `GET /app/campaigns/fields`. */
+export function campaignFragment(context: PageContext): Html {
+  const textOf: TextOf = (name) => (context.query[name] ?? '').trim()
+  const url = textOf('url')
+  return campaignDetails(context, { url, change: changesIn(context, textOf), isOpen: true })
+}
+
+/** `url`: whose parameters the fields show. Absent: they change several URLs. */
+export function campaignFields(context: PageContext, url?: string): Html {
+  const { form, refusal } = context
+  const isSent = refusal !== undefined && form.has(SHOWN)
+  const change = isSent ? changesIn(context, (name) => form.text(name)) : {}
+  return campaignDetails(context, { url, change, isOpen: isSent && hasValues(change) })
+}
+
+const hasValues = (change: Partial<Campaign>): boolean => Object.keys(change).length > 0
+
+interface Details {
+  url: string | undefined
+  change: Partial<Campaign>
+  isOpen: boolean
+}
+
+function campaignDetails(context: PageContext, { url, change, isOpen }: Details): Html {
+  const shown = readCampaign(url ?? '')
+  const values = { ...shown, ...change }
+  const isOneUrl = url !== undefined
+  const all = {
+    id: 'campaign',
+    class: 'more-fields',
+    open: isOpen || (isOneUrl && Object.values(shown).some((value) => value !== '')),
+    // A pasted URL has parameters of its own.
+    ...(isOneUrl && request('change from:#field-url, change from:#field-campaign_template')),
+  }
+  return html`<details ${attributes(all)}>
+    <summary>Campaign</summary>
+    ${parts.hiddenFields({ [SHOWN]: withCampaign('', shown) })}
+    <div class="columns small">
+      ${templateChoice(context)}
+      ${campaignInputs(context, values, isOneUrl ? PREVIEWED : {})}
+    </div>
+    ${
+      isOneUrl &&
+      html`<p class="hint" id="campaign-url">${
+        hasValues(change) && ['Becomes ', html`<b>${withCampaign(url, change)}</b>`]
+      }</p>`
+    }
+    ${parts.offer(
+      context.user,
+      CAMPAIGNS_PATH,
+      html`<p class="hint"><a href="${CAMPAIGNS_PATH}">Campaign templates</a></p>`,
+    )}
+  </details>`
+}
+
+const request = (trigger: string) => ({
+  'hx-get': `${CAMPAIGNS_PATH}/fields`,
+  'hx-trigger': trigger,
+  'hx-include': '#field-url, #campaign',
+  'hx-target': '#campaign',
+  'hx-swap': 'outerHTML',
+  'hx-sync': '#campaign:replace',
+})
+
+/** While one types, only the URL below the fields is replaced. */
+const PREVIEWED = {
+  ...request('input changed delay:250ms'),
+  'hx-target': '#campaign-url',
+  'hx-select': '#campaign-url',
+}
+
+export const campaignInputs = (
+  { refusal }: Pick<PageContext, 'refusal'>,
+  values: Campaign,
+  extra: Readonly<Record<string, string>> = {},
+): Html[] =>
+  CAMPAIGN_FIELDS.map(({ param, label, example }) =>
+    parts.field({
+      name: param,
+      label,
+      value: values[param],
+      error: errorOf(refusal, param),
+      autocomplete: 'off',
+      extra: {
+        maxlength: CAMPAIGN_LENGTH_MAX,
+        placeholder: example,
+        spellcheck: 'false',
+        ...extra,
+      },
+    }),
+  )
+
+/** Absent without a template. */
+function templateChoice({ deps, user }: PageContext): Html | false {
+  const templates = deps.data.campaignTemplates.list(user.account.id)
+  if (templates.length === 0) return false
+  const choices = templates.map(({ id, name }) => ({ value: String(id), label: name }))
+  return parts.select({
+    name: TEMPLATE,
+    label: 'Template',
+    value: '',
+    choices: [{ value: '', label: 'None' }, ...choices],
+  })
+}

@@ -1,0 +1,102 @@
+import { type Html, html } from '../../lib/html.ts'
+import { CAMPAIGN_FIELDS } from '../../links/campaign.ts'
+import { type CampaignTemplate, TEMPLATES_MAX } from '../../links/campaign-templates.ts'
+import { authorOf, type PageContext, spendWrite } from '../auth/guard.ts'
+import { CAMPAIGNS_PATH, campaignFragment, campaignInputs, readFields } from '../cards/campaign.ts'
+import { editor, signedInPages } from '../page-routes.ts'
+import { htmlResponse, refuseAt } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { typed } from '../ui/form.ts'
+import { page } from '../ui/layout.ts'
+
+const NAME_LENGTH_MAX = 40
+
+/** Templates for campaign parameters. */
+export const campaignPages = signedInPages({
+  'GET /app/campaigns': editor(templatesPage, {
+    offers: [{ label: 'Campaign templates', words: 'utm parameters' }],
+  }),
+  'POST /app/campaigns': editor(saveTemplate, templatesPage),
+  'POST /app/campaigns/delete': editor(async (context) => {
+    spendWrite(context)
+    const id = Number(context.form.text('template'))
+    if (Number.isSafeInteger(id)) {
+      await context.deps.data.campaignTemplates.delete({ author: authorOf(context), id })
+    }
+    return `${CAMPAIGNS_PATH}?done=deleted`
+  }),
+  'GET /app/campaigns/fields': editor((context) => htmlResponse(campaignFragment(context))),
+})
+
+async function saveTemplate(context: PageContext): Promise<string> {
+  spendWrite(context)
+  const { deps, form } = context
+  const name = form.text('name')
+  if (name === '' || name.length > NAME_LENGTH_MAX) {
+    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
+  }
+  const values = readFields(context)
+  if (Object.values(values).every((value) => value === '')) {
+    throw refuseAt('utm_source', 'Fill in at least one field.')
+  }
+  const author = authorOf(context)
+  if (!(await deps.data.campaignTemplates.save({ author, name, values }))) {
+    throw refuseAt('name', `An account has at most ${TEMPLATES_MAX} templates. Delete one first.`)
+  }
+  return `${CAMPAIGNS_PATH}?done=saved`
+}
+
+const DONE = {
+  saved: 'The template is saved. Choose it under Campaign when you create a link.',
+  deleted: 'The template is deleted. Links that were created with it stay as they are.',
+}
+
+function templatesPage(context: PageContext): Response {
+  const { deps, user, form } = context
+  const templates = deps.data.campaignTemplates.list(user.account.id)
+  const values = Object.fromEntries(
+    CAMPAIGN_FIELDS.map(({ param }) => [param, form.text(param)]),
+  ) as CampaignTemplate['values']
+  return page(context, {
+    title: 'Campaign templates',
+    back: { href: '/app/account', label: 'Account' },
+    messages: DONE,
+    main: html`
+      ${parts.card('Templates', templates.length > 0 ? templateTable(context, templates) : EMPTY)}
+      ${parts.card(
+        'New template',
+        parts.form(user, CAMPAIGNS_PATH, [
+          parts.field({
+            ...typed(context, 'name'),
+            label: 'Name',
+            required: true,
+            autocomplete: 'off',
+            hint: 'A template with the same name is replaced.',
+            extra: { maxlength: NAME_LENGTH_MAX },
+          }),
+          html`<div class="columns small">${campaignInputs(context, values)}</div>`,
+          parts.button('Save template'),
+        ]),
+      )}`,
+  })
+}
+
+const EMPTY = html`<p>A template keeps the source, medium and other parameters that you add to URLs
+  again and again. Choose it under Campaign when you create links.</p>`
+
+const templateTable = ({ user }: PageContext, templates: readonly CampaignTemplate[]): Html =>
+  parts.table('Your templates', templates, {
+    Name: ({ name }) => name,
+    Values: ({ values }) =>
+      CAMPAIGN_FIELDS.filter(({ param }) => values[param] !== '')
+        .map(({ param, label }) => `${label}: ${values[param]}`)
+        .join(' · '),
+    'Delete it': {
+      isHidden: true,
+      cell: ({ id, name }) =>
+        parts.buttonForm(user, `${CAMPAIGNS_PATH}/delete`, 'Delete', {
+          values: { template: id },
+          title: `Delete the template ${name}`,
+        }),
+    },
+  })

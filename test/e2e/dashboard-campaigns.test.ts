@@ -1,0 +1,169 @@
+import { expect, test } from 'bun:test'
+import { type TestApp, testApp } from '../support/app.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
+import { makeMember } from '../support/members.ts'
+import { problemsOf } from '../support/problems.ts'
+
+/** Campaign parameters of new and stored links, and their templates. */
+
+const PATH = '/app/campaigns'
+const URL = 'https://shop.example/?q=1#top'
+const NONE = { utm_source: '', utm_medium: '', utm_campaign: '', utm_term: '', utm_content: '' }
+
+const urls = async (app: TestApp): Promise<string[]> => {
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  return (body.items as { url: string }[]).map(({ url }) => url).reverse()
+}
+
+const textOf = (html: string) => html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+
+test('what is filled in is written into the URL of a new link, and nothing else changes', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const sent = { url: URL, ...NONE, utm_source: 'Flyer & co', utm_campaign: 'spring' }
+  expect((await free.post('/app/links', sent)).status).toBe(200)
+  await free.post('/app/links', { url: 'shop.example/?utm_source=a', ...NONE, campaign_shown: '' })
+  expect(await urls(app)).toEqual([
+    'https://shop.example/?q=1&utm_source=Flyer%20%26%20co&utm_campaign=spring#top',
+    'https://shop.example/?utm_source=a',
+  ])
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('a refused form keeps what was typed, and the field that was too long is marked', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const long = 'x'.repeat(201)
+  const sent = { url: URL, ...NONE, campaign_shown: '', utm_term: 'shoes', utm_source: long }
+  const { status, text } = await free.post('/app/links', sent)
+  expect(status).toBe(422)
+  expect(text).toContain('id="field-utm_source-error"')
+  expect(text).toMatch(/name="utm_term"[^>]* value="shoes"/)
+  expect(text).toContain('shop.example/?q=1#top')
+  expect(await urls(app)).toEqual([])
+})
+
+test('the settings of a link show its parameters: changed ones are written, cleared ones removed', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const url = 'https://shop.example/?utm_source=flyer&utm_medium=print&q=1'
+  const { code } = await app.shorten(url)
+  const page = await free.get(`/app/links/${code}/settings`)
+  expect(page.text).toMatch(/name="utm_source"[^>]* value="flyer"/)
+  const shown = '?utm_source=flyer&utm_medium=print'
+  const same = { ...NONE, utm_source: 'flyer', utm_medium: 'print', campaign_shown: shown }
+  const save = (sent: Record<string, string>) =>
+    free.post(`/app/links/${code}/destination`, { url, ...same, ...sent, csrf: page.csrf })
+  await save({ utm_source: 'poster', utm_medium: '' })
+  expect(await urls(app)).toEqual(['https://shop.example/?utm_source=poster&q=1'])
+  // Who changes the text of the URL does not lose that by the fields.
+  await save({ url: 'https://shop.example/?utm_source=typed' })
+  expect(await urls(app)).toEqual(['https://shop.example/?utm_source=typed'])
+})
+
+test('the fields are read from a pasted URL, and what was typed before stays', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const query = new URLSearchParams({
+    url: 'https://shop.example/?utm_source=news&utm_medium=email',
+    ...NONE,
+    campaign_shown: '',
+    utm_medium: 'print',
+  })
+  const { text } = await free.get(`${PATH}/fields?${query}`)
+  expect(text).toMatch(/name="utm_source"[^>]* value="news"/)
+  expect(text).toMatch(/name="utm_medium"[^>]* value="print"/)
+  expect(textOf(text)).toContain(
+    'Becomes https://shop.example/?utm_source=news&amp;utm_medium=print',
+  )
+})
+
+test('a template fills the fields of one link, of the settings and of many links', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const saved = await free.post(PATH, { name: 'Print', ...NONE, utm_medium: 'print' })
+  expect(saved.status).toBe(303)
+  const page = await free.get('/app/links')
+  const [, id = ''] = /<option value="(\d+)">Print</.exec(page.text) ?? []
+  const chosen = { ...NONE, campaign_shown: '', campaign_template: id }
+  await free.post('/app/links', { url: URL, ...chosen, utm_source: 'wall' })
+  await free.post('/app/links/bulk', {
+    urls: 'a.example\nb.example/?utm_medium=x',
+    tags: '',
+    ...chosen,
+  })
+  expect(await urls(app)).toEqual([
+    'https://shop.example/?q=1&utm_medium=print&utm_source=wall#top',
+    'https://a.example?utm_medium=print',
+    'https://b.example/?utm_medium=print',
+  ])
+  const fields = await free.get(`${PATH}/fields?${new URLSearchParams({ url: URL, ...chosen })}`)
+  expect(fields.text).toMatch(/name="utm_medium"[^>]* value="print"/)
+  await free.post(`${PATH}/delete`, { template: id, csrf: page.csrf })
+  expect((await free.get(PATH)).text).not.toContain('>Print<')
+})
+
+test.each([
+  ['name', { ...NONE, utm_source: 'a' }],
+  ['name', { name: 'x'.repeat(41), ...NONE, utm_source: 'a' }],
+  ['utm_source', { name: 'Empty', ...NONE }],
+  ['utm_term', { name: 'Long', ...NONE, utm_term: 'x'.repeat(201) }],
+])('a template is refused at its field %s: %j', async (field, sent) => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { status, text } = await free.post(PATH, sent)
+  expect(status).toBe(422)
+  expect(text).toContain(`id="field-${field}-error"`)
+})
+
+test('an account has at most 50 templates, and another account sees and deletes none of them', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const save = (name: string) => free.post(PATH, { name, ...NONE, utm_source: name })
+  for (let n = 0; n < 50; n++) expect((await save(`T${n}`)).status).toBe(303)
+  expect((await save('one more')).status).toBe(422)
+  expect((await save('T7')).status).toBe(303)
+  const pro = await makeMember(app, 'pro@example.com')
+  const { campaignTemplates, accounts } = app.administration.data
+  const accountId = accounts.findByEmail('free@example.com')?.id ?? 0
+  const [id] = campaignTemplates.list(accountId)
+  const { text, csrf } = await pro.get(PATH)
+  expect(text).not.toContain('T7')
+  expect((await pro.post(`${PATH}/delete`, { template: String(id?.id), csrf })).status).toBe(303)
+  expect(campaignTemplates.list(accountId)).toHaveLength(50)
+})
+
+const { test: browserTest, browser } = browserTests()
+
+browserTest(
+  'a pasted URL fills the fields, a template too, and the URL that results is shown',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await free.post(PATH, { name: 'Print', ...NONE, utm_medium: 'print' })
+    await using opened = await openAs(browser(), { app, visitor: free })
+    const { page } = opened
+    await page.goto(`${app.url}/app/links`)
+    await page.locator('#campaign summary').click()
+    await page.getByLabel('Shorten a URL').fill('https://shop.example/?utm_source=news&q=1')
+    await page.getByLabel('Shorten a URL').press('Tab')
+    const field = (label: string) => page.locator('#campaign').getByLabel(label, { exact: true })
+    await page.locator('#field-utm_source[value=news]').waitFor()
+    await field('Template').selectOption('Print')
+    await page.locator('#field-utm_medium[value=print]').waitFor()
+    await field('Campaign').fill('spring sale')
+    const result =
+      'https://shop.example/?utm_source=news&q=1&utm_medium=print&utm_campaign=spring%20sale'
+    await page.locator('#campaign-url', { hasText: result }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.setViewportSize({ width: 320, height: 800 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.getByRole('button', { name: 'Shorten' }).click()
+    await page.getByText('Your short link is ready').waitFor()
+    expect(await urls(app)).toEqual([result])
+    await page.goto(`${app.url}${PATH}`)
+    expect(await violations(page)).toEqual([])
+    expect(opened.problems).toEqual([])
+  },
+)
