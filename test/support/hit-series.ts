@@ -81,7 +81,10 @@ export function hitService(path: string) {
       this.flush()
     },
     prune(max = 2) {
-      while (inTransaction(db, () => running.writes.prune({ now: clock(), max })));
+      let after: ReturnType<typeof running.writes.prune>
+      do {
+        after = inTransaction(db, () => running.writes.prune({ now: clock(), max, after }))
+      } while (after)
     },
     deleteLink: (id: number) =>
       inTransaction(db, () => plainWrites(db).remove(ACCOUNT_OF.get(id) ?? 0, id)),
