@@ -14,7 +14,7 @@ export function encodeHours(hours: readonly HourCount[], base = 0): Uint8Array {
     pushVarint(out, at === 0 ? hour - base : (hours[at - 1] as HourCount)[0] - hour)
     pushVarint(out, count)
   }
-  return Uint8Array.from(out)
+  return new Uint8Array(out)
 }
 
 /** Without what is damaged: counts of links do not depend on it. */
@@ -33,30 +33,50 @@ export function decodeHours(bytes: Uint8Array | null | undefined, base = 0): Hou
 }
 
 /** The newest hour that is stored with base 0; undefined if there is none. */
-export const newestHour = (bytes: Uint8Array | null): number | undefined =>
-  bytes ? decodeHours(bytes.subarray(0, TWO_VARINTS))[0]?.[0] : undefined
+export function newestHour(bytes: Uint8Array | null): number | undefined {
+  const length = bytes ? varintLength(bytes, 0) : 0
+  return bytes && length > 0 ? varintAt(bytes, 0, length) : undefined
+}
 
-const TWO_VARINTS = 16
-
-/** Adds hits of an hour to those that are stored with base 0. */
+/**
+ * HOT PATH of a flush. Adds hits of an hour to those that are stored with base 0: most hits are of
+ * the newest hour, or of the one that becomes it.
+ */
 export function addHour(stored: Uint8Array | null, hour: number, count: number): Uint8Array {
   const newest = newestHour(stored)
   if (!stored || newest === undefined) return encodeHours([[hour, count]])
   if (hour < newest) return encodeHours(mergeHours(decodeHours(stored), [[hour, count]]))
-  const input = new VarintReader(stored)
-  input.next()
   const head: number[] = []
   pushVarint(head, hour)
-  if (hour === newest) pushVarint(head, input.next() + count)
-  else {
+  let at = varintLength(stored, 0)
+  if (hour === newest) {
+    const length = varintLength(stored, at)
+    pushVarint(head, varintAt(stored, at, length) + count)
+    at += length
+  } else {
     pushVarint(head, count)
     pushVarint(head, hour - newest)
   }
-  const { rest } = input
-  const added = new Uint8Array(head.length + rest.length)
+  const added = new Uint8Array(head.length + stored.length - at)
   added.set(head)
-  added.set(rest, head.length)
+  for (let to = head.length; to < added.length; to++, at++) added[to] = stored[at] as number
   return added
+}
+
+/** Bytes of the number that begins there; 0 if it is incomplete. */
+function varintLength(bytes: Uint8Array, start: number): number {
+  for (let at = start; at < bytes.length; at++) {
+    if ((bytes[at] as number) < 0x80) return at + 1 - start
+  }
+  return 0
+}
+
+function varintAt(bytes: Uint8Array, start: number, length: number): number {
+  let value = 0
+  for (let at = start + length - 1; at >= start; at--) {
+    value = value * 0x80 + ((bytes[at] as number) % 0x80)
+  }
+  return value
 }
 
 /** The hits of both. */

@@ -295,19 +295,22 @@ export const firstHourKept = (now: number): number => oldestDay('hour', now) * H
 
 function countsOf(days: readonly DayCount[], now: number): Counts {
   const byDay = Map.groupBy(days, ({ day }) => day)
-  const hours = new Map<number, ReadonlyMap<number, number>>()
-  const hoursOf = (day: number) => {
-    const known = hours.get(day)
-    if (known) return known
-    const all = (byDay.get(day) ?? []).flatMap((one) => one.hours())
-    const made = new Map(mergeHours(all, []))
-    hours.set(day, made)
-    return made
+  const byHour = new Map<number, number>()
+  const unpacked = new Set<number>()
+  const unpack = (day: number) => {
+    unpacked.add(day)
+    for (const [hour, count] of (byDay.get(day) ?? []).flatMap((one) => one.hours())) {
+      byHour.set(hour, (byHour.get(hour) ?? 0) + count)
+    }
   }
   const kept = firstHourKept(now)
   return {
     ofDay: (day) => byDay.get(day)?.reduce((sum, { count }) => sum + count, 0) ?? 0,
-    ofHour: (hour) => (hour < kept ? 0 : (hoursOf(dayOf(hour)).get(hour) ?? 0)),
+    ofHour(hour) {
+      if (hour < kept) return 0
+      if (!unpacked.has(dayOf(hour))) unpack(dayOf(hour))
+      return byHour.get(hour) ?? 0
+    },
   }
 }
 

@@ -20,11 +20,6 @@ export class VarintReader {
     return this.#at >= this.#bytes.length
   }
 
-  /** The bytes that were not read. */
-  get rest(): Uint8Array {
-    return this.#bytes.subarray(this.#at)
-  }
-
   next(): number {
     let value = 0
     for (let scale = 1; ; scale *= 0x80) {
