@@ -148,6 +148,19 @@ test('a link has its title and its URL', async () => {
   expect(links).toEqual([{ id: 1, code: 'CODE1', url, title: 'Spring', hits: 3 }])
 })
 
+test('of a day more than 100 days ago, a range counts the whole day or nothing', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const { data, pages } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
+  const hits = async (days: number, to: number) => {
+    const top = new TopLinks({ data, pages, clock: () => (FIRST + 24 * days) * HOUR })
+    const { links } = await top.findInRange({ accountId: 1, from: FIRST, to, limit: 5 })
+    return links.map((one) => one.hits)
+  }
+  expect([await hits(99, FIRST + 1), await hits(100, FIRST + 1)]).toEqual([[3], []])
+  expect(await hits(100, FIRST + 24)).toEqual([3])
+})
+
 test('a range costs a lookup for each whole day, and for each hour before and after them', () => {
   const cost = (from: number, to: number) => lookupsOf(FIRST + from, FIRST + to)
   expect([cost(0, 24), cost(0, 240), cost(5, 7), cost(5, 29)]).toEqual([1, 10, 2, 24])

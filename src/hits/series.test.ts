@@ -198,6 +198,26 @@ test('a hit belongs to the hour that the clock showed, ahead or back, and none i
   service.db.close()
 })
 
+test('after 100 days, the hours of a day are not shown, wherever they are stored', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  for (const later of [0, 10]) {
+    service.time.hour = NOON + 24 * later
+    service.hit(1)
+    service.flush()
+  }
+  const read = async (from: number, hours: number) =>
+    (await service.series.bars(link(1), [from, from + hours])).counts
+  const shown = () => Promise.all([read(NOON, 1), read(NOON + 240, 1), read(NOON - 12, 24)])
+  service.time.hour = NOON + 24 * 99
+  expect(await shown()).toEqual([[1], [1], [1]])
+  service.time.hour = NOON + 24 * 100
+  expect(await shown()).toEqual([[0], [1], [1]])
+  service.time.hour = NOON + 24 * 110
+  expect(await shown()).toEqual([[0], [0], [1]])
+  service.db.close()
+})
+
 test('the last days of a page of links are one read, today last, without links that have none', async () => {
   using folder = temporaryFolder()
   const service = hitService(folder.path)
