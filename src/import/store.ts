@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { type Address, addressKey, addressText, hasAddress } from '../addresses/address.ts'
+import { type Address, addressKey, hasAddress } from '../addresses/address.ts'
 import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
@@ -224,16 +224,15 @@ function storedAddresses(db: Database): Addresses {
     `SELECT ${columns} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  const hosts = db.prepare<{ host: string }, [number]>('SELECT host FROM domains WHERE id = ?')
   const { isTaken } = aliasRows(db)
-  const { existing } = domainUses(db)
+  const { existing, textOf } = domainUses(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
     byAlias: ({ path, domainId }) => byAlias.get(path, domainId) ?? undefined,
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
     isClosed: closedCodes(db),
     isTaken: (alias) => isTaken(alias) || existing(alias.domainId) !== alias.domainId,
-    textOf: ({ domainId, path }) => addressText({ host: hosts.get(domainId)?.host ?? null, path }),
+    textOf,
   }
 }
 
@@ -253,7 +252,7 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
     byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
     byAlias: (alias: Address) => stored.byAlias(alias) ?? aliases.get(addressKey(alias)),
     byUrl: (id: AccountId, urlKey: Uint8Array) =>
-      stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
+      stored.byUrl(id, urlKey) ?? urls.get(latin1(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
     isTaken,
     textOf: stored.textOf,
@@ -266,12 +265,12 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
         if (hasAddress(row.aliasesAnyCase, alias)) anyCase.add(addressKey(alias))
       }
       if (code) codes.set(code, found)
-      if (urlKey && !urls.has(textOf(urlKey))) urls.set(textOf(urlKey), found)
+      if (urlKey && !urls.has(latin1(urlKey))) urls.set(latin1(urlKey), found)
     },
   }
 }
 
-const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 
 const aliasesOf = ({ aliases, aliasesAnyCase }: StoredRow) => [...aliases, ...aliasesAnyCase]
 
