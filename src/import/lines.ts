@@ -1,6 +1,5 @@
 import type { Account } from '../accounts/store.ts'
 import type { domains } from '../addresses/domains.ts'
-import type { AliasRules } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { authorOf } from '../db/author.ts'
 import type { DataOf } from '../db/subject.ts'
@@ -8,7 +7,7 @@ import { REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import { refusalOfUrls } from '../links/check.ts'
-import type { WriteDeps } from '../links/create.ts'
+import type { Kit } from '../links/kit.ts'
 import { packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
 import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
@@ -19,13 +18,7 @@ import { charactersOf, type ImportRow, PASSWORDS_PER_CALL, parseLine } from './l
 import { isCreated, type RowResult, refused } from './outcomes.ts'
 import type { ImportMessage, ImportResult, imports, StoredRow } from './store.ts'
 
-export interface ImportDeps
-  extends Pick<
-    WriteDeps,
-    'blocklist' | 'clock' | 'destinationPolicy' | 'hasher' | 'passwords' | 'plans'
-  > {
-  aliasRules: AliasRules
-  addresses: PublicUrls
+export type ImportKit = Kit & {
   data: DataOf<{ imports: typeof imports; domains: typeof domains }>
 }
 
@@ -53,7 +46,7 @@ const LINES_AT_ONCE = 50
 
 /** `importRows` of lines of Hopcode's own format. A bad line fails alone. */
 export async function importLines(
-  deps: ImportDeps,
+  deps: ImportKit,
   account: Account,
   lines: readonly string[],
   options: ImportOptions = {},
@@ -66,7 +59,7 @@ export async function importLines(
  * `invalid_api_key` if the account or the key is not active.
  */
 export async function importRows(
-  deps: ImportDeps,
+  deps: ImportKit,
   account: Account,
   rows: readonly (ImportRow | RowResult)[],
   { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
@@ -100,7 +93,7 @@ export async function importRows(
 const isAllowed = ({ refusal }: ImportRow): boolean => refusal === undefined
 
 async function sendAll(
-  deps: ImportDeps,
+  deps: ImportKit,
   account: Account,
   rows: readonly ImportRow[],
   send: ReturnType<typeof importer>,
@@ -123,7 +116,7 @@ async function sendAll(
 
 /** The domains that links of an import may have, the primary one first. */
 export function hostsFor(
-  { addresses, data: { domains } }: Pick<ImportDeps, 'addresses' | 'data'>,
+  { addresses, data: { domains } }: Pick<ImportKit, 'addresses' | 'data'>,
   account: Account,
   { isOperator = false }: Pick<ImportOptions, 'isOperator'> = {},
 ): string[] {
@@ -133,7 +126,7 @@ export function hostsFor(
 
 /** Replaces the password of each row by its hash, and rows with too many of them by a refusal. */
 async function hashPasswords(
-  { passwords }: ImportDeps,
+  { passwords }: ImportKit,
   account: Account,
   rows: (ImportRow | RowResult)[],
 ): Promise<void> {
@@ -167,7 +160,7 @@ function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
 const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
 
 /** Decides about rows without writing them. */
-function planner({ data }: ImportDeps, before: Stored) {
+function planner({ data }: ImportKit, before: Stored) {
   let planned = before
   return async (message: ImportMessage): Promise<ImportResult> => {
     const args = { ...message, before: planned }
@@ -198,7 +191,7 @@ const FIRST_ROWS = 8
  * Where the first rows are not new, the reader decides about all: rows that exist, which are most
  * if a file is imported again, take no time of the writer and no room in the log of a cluster.
  */
-function importer(deps: ImportDeps, account: Account) {
+function importer(deps: ImportKit, account: Account) {
   const plan = (message: ImportMessage) => deps.data.imports.plan(message, { background: true })
   return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
     const first = await plan(await messageOf(deps, account, rows.slice(0, FIRST_ROWS)))
@@ -211,13 +204,13 @@ const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
   stored.links === 0 && restored.length === 0
 
 /** A background call: other writes come first. */
-async function write({ data }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
+async function write({ data }: ImportKit, message: ImportMessage): Promise<ImportResult> {
   return data.imports.add(message, { background: true, isAcknowledged: true })
 }
 
 /** The row if it may be stored, or else its result. */
 function checkRow(
-  { aliasRules, blocklist, destinationPolicy }: ImportDeps,
+  { aliasRules, blocklist, destinationPolicy }: ImportKit,
   row: ImportRow | RowResult,
   allowed: { aliases: boolean; destinations: boolean; hosts: readonly string[] },
 ): ImportRow | RowResult {
@@ -279,7 +272,7 @@ function propertiesOf(
 }
 
 async function messageOf(
-  { addresses, clock, hasher, plans }: ImportDeps,
+  { addresses, clock, hasher, plans }: ImportKit,
   account: Account,
   rows: readonly ImportRow[],
 ): Promise<ImportMessage> {
