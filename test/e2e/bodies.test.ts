@@ -5,6 +5,7 @@ import { UNLIMITED } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { nameOf, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** What the service takes as a JSON body, and how it refuses the rest. */
 
@@ -266,7 +267,7 @@ test('400: a body that is not UTF-8 is not stored with other characters in its p
     for (const bytes of bodies) {
       const raw = new Uint8Array(Buffer.concat([start, Buffer.from(bytes), end]))
       const answer = await app.call('POST', path, { key: 'pro', raw, headers })
-      const body = { error: 'Invalid JSON: the request body is not valid UTF-8' }
+      const body = { error: messageOf('invalid_utf8') }
       expect(outcome(path, answer)).toEqual({ at: path, status: 400, body })
     }
   }

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "POST /api/bulk-shorten". */
 
-const BAD_START = 'Invalid URL: must start with http:// or https://'
-const BLOCKED = 'Destination URL is not allowed (host on abuse blocklist)'
+const BAD_START = messageOf('invalid_url')
+const BLOCKED = messageOf('url_blocked')
 /** Our own host: a short link to a short link would be a loop. */
 const BLOCKED_URL = 'http://hop.test/ABCDEF'
 

@@ -6,12 +6,13 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The page on which the owner of the service blocks hosts. */
 
 const HOSTS = '/app/service/hosts'
 const ENV = { ANONYMOUS_READS_PER_MINUTE: '0', REDIRECT_THREADS: '2' }
-const REFUSAL = 'Destination URL is not allowed (host on abuse blocklist)'
+const REFUSAL = messageOf('url_blocked')
 
 const block = (owner: Visitor, host: string, reason = 'Reported') =>
   owner.post(HOSTS, { host, reason }, { from: HOSTS })

@@ -70,24 +70,17 @@ test('the destination is changed without the passcode, and counts from the next 
   expect((await free.get(seen.location ?? '')).text).toMatch(/role="status">Saved/)
 })
 
-const refused = [
-  { url: '', error: 'Invalid URL: must start with http:// or https://' },
-  { url: 'javascript:alert(1)', error: 'Invalid URL: must start with http:// or https://' },
-  { url: 'http://hop.test/SPRING26', error: 'Destination URL is not allowed' },
-]
+const refused = [{ url: '' }, { url: 'javascript:alert(1)' }, { url: 'http://hop.test/SPRING26' }]
 const unchanged = sharedApp(async (app) => ({ free: await freeWithLink(app) }))
 
 test.each(refused)(
   'a change to ($url) is refused beside its field, and changes nothing',
   async (sent) => {
     const { app, free } = await unchanged()
-    const { status, text } = await free.post(
-      destinationOf('SPRING26'),
-      { url: sent.url },
-      { from: SETTINGS },
-    )
-    expect(status).toBe(422)
-    expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${sent.error}`))
+    const { status, text, invalid } = await free.post(destinationOf('SPRING26'), sent, {
+      from: SETTINGS,
+    })
+    expect([status, invalid]).toEqual([422, ['url']])
     expect(text).toContain(`value="${sent.url}"`)
     const { headers } = await app.call('GET', '/SPRING26')
     expect(headers.get('location')).toBe('https://example.com/landing')
