@@ -107,43 +107,6 @@ test('a further link is created at once with its URL: a refusal leaves nothing, 
   expect(problemsOf(app)).toEqual([])
 })
 
-const refusals = [
-  { sent: { code: 'menu' }, env: {}, field: 'code', error: '6 to 20 letters and digits' },
-  { sent: { code: 'a//b' }, env: ALL.env, field: 'code', error: 'segment' },
-  { sent: { code: 'x'.repeat(300) }, env: ALL.env, field: 'code', error: 'at most 255 bytes' },
-  { sent: { code: 'api/x' }, env: ALL.env, field: 'code', error: 'belongs to the service' },
-  { sent: { code: 'TAKEN26' }, env: {}, field: 'code', error: 'already in use' },
-  { sent: { code: 'taken' }, env: ALL.env, field: 'code', error: 'already in use' },
-  { sent: { tags: 'x'.repeat(60) }, env: {}, field: 'tags', error: 'tags' },
-  { sent: { expires_at: '2026-02-30T10:00' }, env: {}, field: 'expires_at', error: 'date' },
-  { sent: { max_hits: '0' }, env: {}, field: 'max_hits', error: 'whole number' },
-  {
-    sent: { starts_at: '2030-01-01T10:00', expires_at: '2029-01-01T10:00' },
-    env: {},
-    field: 'expires_at',
-    error: 'after it starts',
-  },
-  { sent: { url: 'http://hop.test/A', code: 'AUTUMN' }, env: {}, field: 'url', error: 'allowed' },
-]
-test.each(refusals)(
-  '$sent is refused at $field, creates nothing and loses no text',
-  async (row) => {
-    await using app = await testApp({ env: row.env })
-    const free = await makeMember(app, 'free@example.com')
-    const pro = { key: 'pro', json: { url: URL, code: 'TAKEN26', aliases: [] as string[] } }
-    if (row.env === ALL.env) pro.json.aliases = ['taken']
-    await app.call('POST', '/api/shorten', pro)
-    const sent = { url: URL, title: 'Kept title', ...row.sent }
-    const { status, text, invalid } = await free.post(LINKS, sent)
-    expect(status).toBe(422)
-    expect(invalid).toEqual([row.field])
-    expect(text).toMatch(new RegExp(`id="field-${row.field}-error">[^<]*${row.error}`))
-    for (const value of Object.values(sent)) expect(text).toContain(`value="${value}"`)
-    expect(text).toMatch(/<details class="more-fields" open>/)
-    expect(await total(app)).toBe(0)
-  },
-)
-
 test('while a path is typed, the form says whether it is free, for paths that the account may have', async () => {
   await using app = await testApp(ALL)
   const free = await makeMember(app, 'free@example.com')

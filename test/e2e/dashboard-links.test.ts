@@ -3,7 +3,6 @@ import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
-import { sharedApp } from '../support/shared.ts'
 
 /** The page of all links: making one, searching, paging, the order by hits. */
 
@@ -57,29 +56,6 @@ test('a URL that the account has already gives the same code, says so, and shows
   expect(codesOf(again)).toEqual([first.code])
 })
 
-const refused = [
-  { url: 'nonsense', error: 'Invalid URL: must start with http:// or https://' },
-  { url: '', error: '' },
-  { url: 'javascript:alert(1)', error: 'Invalid URL: must start with http:// or https://' },
-  { url: 'https://a b.example', error: 'must not contain spaces' },
-  { url: 'http://hop.test/LOOPED', error: 'Destination URL is not allowed' },
-]
-/** For the tables of refusals: nothing of Ann's is stored. */
-const withAnn = sharedApp(async (app) => {
-  await app.reserve('TAKEN26', 'pro')
-  return { ann: await makeMember(app, 'ann@example.com') }
-})
-
-test.each(refused)('$url is refused beside its field, which keeps it', async ({ url, error }) => {
-  const { ann } = await withAnn()
-  const { status, text, invalid } = await ann.post(LINKS, { url })
-  expect(status).toBe(422)
-  expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${error}`))
-  expect(invalid).toEqual(['url'])
-  expect(text).toContain(`value="${url}"`)
-  expect(text).toContain('No links yet')
-})
-
 test('a code of one’s own is reserved with a destination or without one', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
@@ -93,26 +69,6 @@ test('a code of one’s own is reserved with a destination or without one', asyn
   expect(headers.get('location')).toBe('https://example.com/summer')
   expect((await free.get(LINKS)).text).toContain('No destination')
 })
-
-const claims = [
-  { code: 'TAKEN26', url: '', field: 'code', error: 'Code already in use: TAKEN26' },
-  { code: 'MY-CODE', url: '', field: 'code', error: '6 to 20' },
-  { code: 'AUTUMN', url: 'ftp://x', field: 'url', error: 'Invalid URL' },
-  { code: 'AUTUMN', url: 'http://hop.test/A', field: 'url', error: 'not allowed' },
-]
-test.each(claims)(
-  '$code with the destination ($url) is refused beside its field, and reserves nothing',
-  async (sent) => {
-    const { app, ann } = await withAnn()
-    const { code, url, field, error } = sent
-    const { status, text } = await ann.post(LINKS, { code, url })
-    expect(status).toBe(422)
-    expect(text).toMatch(new RegExp(`id="field-${field}-error">[^<]*${error}`))
-    expect(text).toContain(`value="${code}"`)
-    expect(text).toContain('No links yet')
-    expect((await app.call('GET', '/api/lookup/AUTUMN')).status).toBe(404)
-  },
-)
 
 test('the scheme of a URL may be missing, with a code and without one', async () => {
   await using app = await testApp()
