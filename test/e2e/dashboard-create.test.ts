@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
-import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { problemsOf } from '../support/problems.ts'
 
@@ -18,10 +17,6 @@ const newestCode = async (app: TestApp) => {
 }
 const total = async (app: TestApp) =>
   (await app.call('GET', '/api/list', { key: 'free' })).body.total
-const statusOf = async (visitor: Visitor, path: string) => {
-  const { text } = await visitor.get(`${LINKS}/code?${new URLSearchParams({ code: path })}`)
-  return text.replace(/<[^>]*>/g, '').trim()
-}
 
 test('a path that is no code becomes the displayed address, with properties, in one request', async () => {
   await using app = await testApp(ALL)
@@ -105,26 +100,4 @@ test('a further link is created at once with its URL: a refusal leaves nothing, 
   expect([await total(app), created()]).toEqual([2, 2])
   expect((await app.call('GET', '/a-flyer')).status).toBe(404)
   expect(problemsOf(app)).toEqual([])
-})
-
-test('while a path is typed, the form says whether it is free, for paths that the account may have', async () => {
-  await using app = await testApp(ALL)
-  const free = await makeMember(app, 'free@example.com')
-  const json = { url: URL, aliases: ['Menu', 'grün'] }
-  await app.call('POST', '/api/shorten', { key: 'pro', json })
-  for (const [path, says] of [
-    ['Menu', 'Taken'],
-    ['/grün', 'Taken'],
-    ['http://hop.test/gr%C3%BCn', 'Taken'],
-    ['menu', 'Free'],
-    ['m', 'Free'],
-    ['api/x', 'Taken'],
-    ['a?b', expect.stringMatching(/^The path must not /)],
-  ] as const) {
-    expect([path, await statusOf(free, path)]).toEqual([path, says])
-  }
-  await using closed = await testApp()
-  const member = await makeMember(closed, 'free@example.com')
-  expect(await statusOf(member, 'menu')).toBe('6 to 20 letters and digits')
-  expect(await statusOf(member, 'spring26')).toBe('Free')
 })

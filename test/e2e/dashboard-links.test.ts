@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
 
 /** The page of all links: making one, searching, paging, the order by hits. */
 
@@ -80,32 +79,6 @@ test('the scheme of a URL may be missing, with a code and without one', async ()
     'https://Example.com:8443',
     'https://example.com/spring?a=b',
   ])
-})
-
-const statuses = [
-  { typed: 'spring26', says: 'Taken' },
-  { typed: ' SPRING26 ', says: 'Taken' },
-  { typed: 'STOPPED26', says: 'Taken' },
-  { typed: 'summer26', says: 'Free' },
-  { typed: 'MY-CODE', says: '6 to 20 letters and digits' },
-  { typed: 'short', says: '6 to 20 letters and digits' },
-  { typed: '<b>', says: '6 to 20 letters and digits' },
-  { typed: '', says: '' },
-]
-test('while a code is typed, the form says whether it is free', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  await app.reserve('SPRING26', 'pro')
-  await app.reserve('STOPPED26', 'pro')
-  await disableLink(app, 'STOPPED26', 'Reported')
-  const { passcode } = await app.reserve('GONE2026', 'pro')
-  await app.call('POST', '/api/delete', { key: 'pro', json: { code: 'GONE2026', passcode } })
-  for (const { typed, says } of [...statuses, { typed: 'GONE2026', says: 'Free' }]) {
-    const { status, text } = await free.get(`${LINKS}/code?code=${encodeURIComponent(typed)}`)
-    const shown = text.replace(/<[^>]*>/g, '').trim()
-    expect({ typed, status, shown }).toEqual({ typed, status: 200, shown: says })
-  }
-  expect((await new Visitor(app).get(`${LINKS}/code?code=SPRING26`)).status).toBe(303)
 })
 
 test('asking for free codes is charged like a lookup', async () => {

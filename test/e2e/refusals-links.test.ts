@@ -1,6 +1,7 @@
 import type { TestApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { disableLink } from '../support/moderation.ts'
 import { messageOf } from '../support/refusals.ts'
 import { each, type Scenario, scenarios } from '../support/scenario.ts'
 import { sharedApp } from '../support/shared.ts'
@@ -12,15 +13,18 @@ const LINK = `${LINKS}/SPRING26`
 const RULES = `${LINK}/destinations`
 const SETTINGS = `${LINK}/settings`
 
-/** `free` may have no aliases, the owner may. TAKEN26 is of a third account, `taken` the owner’s. */
+/** `free` may have no aliases, the owner may. TAKEN26 is of a third account. */
 async function links(app: TestApp) {
   const { owner, key } = await setUpOwner(app)
   const free = await makeMember(app, 'free@example.com')
-  await app.reserve('TAKEN26', 'pro')
+  for (const code of ['TAKEN26', 'STOPPED26']) await app.reserve(code, 'pro')
+  await disableLink(app, 'STOPPED26', 'Reported')
+  const { passcode } = await app.reserve('GONE2026', 'pro')
+  await app.call('POST', '/api/delete', { key: 'pro', json: { code: 'GONE2026', passcode } })
   const urls = Array.from({ length: 100 }, (_, n) => `https://example.com/${n}`)
   await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
   await app.claim('SPRING26')
-  const json = { url: 'https://example.com/', aliases: ['taken'] }
+  const json = { url: 'https://example.com/', aliases: ['taken', 'Menu', 'grün'] }
   await app.call('POST', '/api/shorten', { key, json })
   const version = /name="version" value="(\w+)"/.exec((await free.get(RULES)).text)?.[1] ?? ''
   return { who: { free, owner }, names: { version } }
@@ -71,6 +75,27 @@ const NEW: Scenario<Who>[] = [
   },
 ]
 
+const asked = (paths: readonly string[]) =>
+  paths.map((path) => `GET ${LINKS}/code?${new URLSearchParams({ code: path })}` as const)
+const SHORT = ['MY-CODE', 'short', '<b>', 'menu']
+const TAKEN = ['taken', 'Menu', '/grün', 'http://hop.test/gr%C3%BCn', 'api/x']
+
+/** What the form says while a path is typed. */
+const WHILE_TYPED: Scenario<Who>[] = [
+  {
+    who: 'free',
+    request: asked(['taken26', ' TAKEN26 ', 'STOPPED26']),
+    status: 200,
+    body: />Taken</,
+  },
+  { who: 'free', request: asked(['summer26', 'GONE2026']), status: 200, body: />Free</ },
+  { who: 'free', request: asked(SHORT), status: 200, body: '6 to 20 letters', not: /<b>/ },
+  { who: 'free', request: asked(['']), status: 200, not: /Taken|Free|letters/ },
+  { who: 'owner', request: asked(TAKEN), status: 200, body: />Taken</ },
+  { who: 'owner', request: asked(['menu', 'm']), status: 200, body: />Free</ },
+  { who: 'owner', request: asked(['a?b']), status: 200, body: 'must not contain' },
+]
+
 const EVENING = { hours: '25:00-26:00', zone: 'Europe/Berlin' }
 const BACKWARDS = { from: '2026-03-02T10:00', until: '2026-03-01T10:00' }
 const rule = (own: Record<string, string>) => ({
@@ -112,6 +137,37 @@ const ONE: Scenario<Who>[] = [
       from: [rule({ query: 'keep=1', from: '2026-02-30T10:00' })],
     },
     keeps: ['url', 'query'],
+  },
+]
+
+const PRESET = { name: 'Poster', dark: '#112233' }
+
+const OTHERS: Scenario<Who>[] = [
+  {
+    who: 'free',
+    request: 'POST /app/qr/presets',
+    refused: {
+      name: [
+        { ...PRESET, name: '' },
+        { ...PRESET, logo: '1' },
+      ],
+      '': [
+        { ...PRESET, margin: '17' },
+        { ...PRESET, dark: '#fefefe' },
+      ],
+    },
+    from: '/app/qr',
+    keeps: ['dark'],
+  },
+  {
+    who: 'free',
+    request: 'POST /app/theme',
+    fields: each('next', ['https://e.test/', '//e.test/', '/app/../api', 'javascript:alert(1)'], {
+      theme: 'dark',
+    }),
+    from: '/app/account',
+    status: 303,
+    body: /^\/app\/account$/,
   },
 ]
 
@@ -157,4 +213,4 @@ const SELECTED: Scenario<Who>[] = [
   },
 ]
 
-scenarios(sharedApp(links), [...NEW, ...ONE, ...SELECTED])
+scenarios(sharedApp(links), [...NEW, ...WHILE_TYPED, ...ONE, ...OTHERS, ...SELECTED])

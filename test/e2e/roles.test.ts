@@ -239,14 +239,23 @@ test('a form from another site, or without the token of its page, is refused', a
   expect(stored(app)).toBe(before)
 })
 
-test('the admin of another account finds none of the links', async () => {
+test('a link of another account, an unknown one and nonsense are one and the same 404', async () => {
   await using app = await testApp()
   await team(app)
   const eve = await makeMember(app, 'eve@example.com')
   const before = stored(app)
+  const { csrf } = await eve.get('/app/links')
+  const fields = { url: 'https://example.com/eve', password: 'x', add: 'x', paused: '1', csrf }
+  const see = async (route: string, code: string) => {
+    const path = pathOf(route).replace('SPRING26', code)
+    const seen = await (route.startsWith('GET ') ? eve.get(path) : eve.post(path, fields))
+    const text = seen.text.replaceAll(code.toUpperCase(), 'CODE').replace(/<code>[^<]*/g, '')
+    return [route, seen.status, text.replace(/name="(csrf|next)" value="[^"]*"/g, '')]
+  }
   for (const route of Object.keys(LEAST).filter((one) => one.includes(':code'))) {
-    const seen = await use(eve, route, { url: 'https://example.com/eve', password: 'x', add: 'x' })
-    expect([route, seen.status]).toEqual([route, 404])
+    const foreign = await see(route, 'SPRING26')
+    expect(foreign.slice(0, 2)).toEqual([route, 404])
+    for (const code of ['UNKNOWN1', 'x-y']) expect(await see(route, code)).toEqual(foreign)
   }
   expect(stored(app)).toBe(before)
 })
