@@ -262,20 +262,6 @@ test('a row has the title, the tags, the state and the last 30 days of its link'
   expect((await free.get(`${LINKS}?tag=none`)).text).toContain('with the tag “none”')
 })
 
-test('nobody sees a link of another account', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, 'ann@example.com')
-  const { code } = await app.shorten('https://secret.example/', 'pro')
-  for (const path of [LINKS, `${LINKS}?q=secret`, `${LINKS}?sort=hits`, `${LINKS}/export.csv`]) {
-    const { status, text } = await ann.get(path)
-    expect([path, status]).toEqual([path, 200])
-    expect(text).not.toContain(code)
-    expect(text).not.toContain('secret.example/')
-  }
-  const anonymous = await new Visitor(app).get(LINKS)
-  expect(anonymous.location).toBe('/app/sign-in?next=%2Fapp%2Flinks')
-})
-
 test('a stored URL is shown as what it is: escaped, its signs that turn text visible', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')

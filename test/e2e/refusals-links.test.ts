@@ -18,6 +18,7 @@ async function links(app: TestApp) {
   const { owner, key } = await setUpOwner(app)
   const free = await makeMember(app, 'free@example.com')
   for (const code of ['TAKEN26', 'STOPPED26']) await app.reserve(code, 'pro')
+  await app.claim('SECRET26', 'https://secret.example/', 'pro')
   await disableLink(app, 'STOPPED26', 'Reported')
   const { passcode } = await app.reserve('GONE2026', 'pro')
   await app.call('POST', '/api/delete', { key: 'pro', json: { code: 'GONE2026', passcode } })
@@ -143,6 +144,14 @@ const ONE: Scenario<Who>[] = [
 const PRESET = { name: 'Poster', dark: '#112233' }
 
 const OTHERS: Scenario<Who>[] = [
+  {
+    who: 'free',
+    request: ['', '?q=secret', '?sort=hits', '/export.csv'].map(
+      (at) => `GET ${LINKS}${at}` as const,
+    ),
+    status: 200,
+    not: /SECRET26|secret\.example\//,
+  },
   {
     who: 'free',
     request: 'POST /app/qr/presets',

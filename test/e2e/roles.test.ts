@@ -336,18 +336,6 @@ test('the last admin stays one, also when two admins lower each other at once', 
   expect([leaves.status, admins().length]).toEqual([422, 1])
 })
 
-test('an admin who removes another one and is removed by them at once: one remains', async () => {
-  await using app = await testApp()
-  const { ann, members } = await team(app)
-  const ids = [idOf(app, 'ann@example.com'), idOf(app, 'admin@example.com')] as const
-  const remove = (by: Visitor, id: number) => by.post(`/app/account/members/${id}/remove`, {})
-  await Promise.all([remove(ann, ids[1]), remove(members.admin, ids[0])])
-  const admins = app.administer(({ accounts }) =>
-    accounts.listMembers(ids[0]).filter(({ role }) => role === 'admin'),
-  )
-  expect(admins.length).toBe(1)
-})
-
 test('the invitations of a former admin end', async () => {
   await using app = await testApp()
   const { ann, members } = await team(app)
