@@ -12,10 +12,11 @@ const FILE = join(import.meta.dir, 'errors.messages.txt')
 
 const LITERAL = String.raw`(?:'(?:[^'\\\n]|\\.)*'|\`[^\`]*\`)`
 const LITERALS = String.raw`(${LITERAL}(?:\s*\+\s*${LITERAL})*)`
+const BEGIN = 'Invalid |Unknown |Missing |(?:urls )?[Mm]ust '
 /** What a form or a value is refused with, and the reasons that schemas have. */
 const REASONS = [
   String.raw`\b(?:refuse\(|refuseAt\(\s*[^,()]+,|'invalid_value',)\s*${LITERALS}`,
-  String.raw`(?<!\w|replace\()(?=['\`](?:Invalid |[Mm]ust ))${LITERALS}`,
+  String.raw`(?<!\w|replace\()(?=['\`](?:${BEGIN}))${LITERALS}`,
 ].map((pattern) => new RegExp(pattern, 'g'))
 
 /** Their values are settings and commands, whose words go to operators. */

@@ -234,10 +234,10 @@ test('a large batch with an unknown field names it, and one with too many URLs i
   const urls = longestUrls(100)
   const bodies: [json: object, error: unknown][] = [
     [{ urls, extra: { list: [1, 2] } }, expect.stringContaining('extra')],
-    [{ urls: [...urls, 'https://example.com/'] }, 'urls must contain between 1 and 100 items'],
+    [{ urls: [...urls, 'https://example.com/'] }, expect.stringMatching(/^urls must .* 100 /)],
     [
       { urls: Array(30_000).fill('https://example.com/') },
-      'urls must contain between 1 and 100 items',
+      expect.stringMatching(/^urls must .* 100 /),
     ],
   ]
   for (const [json, error] of bodies) {

@@ -167,7 +167,7 @@ test('400: a field that an endpoint does not know is named, after what else is w
     'POST /api/bulk-shorten': {
       good: { urls: [NEW] },
       bad: { urls: [] },
-      error: 'urls must contain between 1 and 5000 items',
+      error: expect.stringMatching(/^urls must /),
     },
     'PATCH /api/links/KEPT26': {
       good: { title: 'Poster' },

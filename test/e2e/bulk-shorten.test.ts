@@ -181,7 +181,7 @@ test('a batch of Enterprise holds 5000 URLs unless it is set otherwise', async (
   const { status, body } = await bulk(app, urlsOf(5001))
   expect({ status, body }).toEqual({
     status: 400,
-    body: { error: 'urls must contain between 1 and 5000 items' },
+    body: { error: expect.stringMatching(/^urls must .* 5000 /) },
   })
   // 5000 bad items pass the count and fail one by one: no need to store so many.
   const all = await bulk(app, Array(5000).fill('nonsense'))

@@ -231,7 +231,7 @@ test('a form from another site, or without the token of its page, is refused', a
     const elsewhere = { headers: { 'sec-fetch-site': 'cross-site' } }
     const seen = [
       await ann.post(pathOf(route), { ...fields, csrf }, elsewhere),
-      await ann.post(pathOf(route), { ...fields, csrf: 'A'.repeat(43) }),
+      await ann.post(pathOf(route), { ...fields, csrf: 'A'.repeat(86) }),
     ]
     expect([route, ...seen.map(({ status }) => status)]).toEqual([route, 403, 403])
     for (const { text } of seen) expect(text).toContain(REFUSALS.form_expired.message())
