@@ -4,7 +4,8 @@ import type { CodeVersions } from '../hot/code-versions.ts'
 /**
  * HOT PATH. One read transaction for the look-ups of a tick of the event loop: SQLite's locks are a
  * third of the time. It begins anew after each change of a link, so that a row is never older than
- * the version under which it is cached. `db` must be used for nothing else.
+ * the version under which it is cached. `db` must be used for nothing else
+ * (decision 079).
  */
 export class LookupTransaction {
   readonly #db: Database
@@ -38,11 +39,17 @@ export class LookupTransaction {
     setImmediate(() => {
       this.#isEndScheduled = false
       try {
-        this.#end()
+        if (this.#isOpen) this.#end()
       } catch {
         // It stays open until the end of the next look-up's tick, or the next change.
       }
     })
+  }
+
+  /** Closes the connection. A transaction that it left open would hold up checkpoints. */
+  close(): void {
+    this.#end()
+    this.#db.close()
   }
 
   #end(): void {
