@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 
 /** The spec's chapter "POST /api/bulk-shorten". */
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
+import { disableLink } from '../support/administration.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
 import { sharedApp } from '../support/shared.ts'
 
 /** The page of all links: making one, searching, paging, the order by hits. */

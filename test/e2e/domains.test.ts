@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { removeDomain, setDomain } from '../../src/addresses/operations.ts'
 import { operatorOf } from '../../src/cli/administration.ts'
+import { problemsOf } from '../support/database.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import {
   add,
@@ -19,7 +20,6 @@ import {
 } from '../support/domains.ts'
 import { cookieOf, send, WORD } from '../support/link-passwords.ts'
 import { operator } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 
 /** Several domains: which links each answers. */
 

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REFUSALS } from '../../src/errors.ts'
+import { disableLink } from '../support/administration.ts'
 import {
   type Answer,
   type Body,
@@ -10,7 +11,7 @@ import {
   type TestApp,
   testApp,
 } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 import {
   goodRequest,
   type Refusal,
@@ -21,13 +22,11 @@ import {
   UNKNOWN,
   type World,
 } from '../support/described-requests.ts'
-import { ALL, ENDPOINTS, type Endpoint, nameOf, WRITES } from '../support/endpoints.ts'
+import { ALL, ENDPOINTS, type Endpoint, nameOf, outcome, WRITES } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { basic } from '../support/link-passwords.ts'
 import { addKey } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
 import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
-import { outcome } from '../support/outcome.ts'
 
 /** Every endpoint once, and checks that run over all of them. */
 
