@@ -68,8 +68,12 @@ interface TestAppOptions {
   localMetrics?: boolean
 }
 
-/** With `TEST_DOMAINS=1`, each service has two more domains, which no test uses. */
-const WITH_DOMAINS = process.env.TEST_DOMAINS === '1'
+let hasMoreDomains = false
+
+/** Whether each service that starts from now on has two more domains, which no test uses. */
+export function serveMoreDomains(on: boolean): void {
+  hasMoreDomains = on
+}
 
 async function addTwoDomains({ administration }: TestApp): Promise<void> {
   for (const codes of ['own', 'all'] as const) {
@@ -97,7 +101,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     lines,
   })
   if (apps.length > 1) await app.untilReady()
-  if (WITH_DOMAINS) await addTwoDomains(app)
+  if (hasMoreDomains) await addTwoDomains(app)
   return app
 }
 
