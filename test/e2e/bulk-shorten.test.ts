@@ -45,6 +45,7 @@ const failed = (url: unknown, error: string) => ({ ok: false, url, error })
 // spec: Endpoints | POST /api/bulk-shorten
 // spec: States and transitions | (none) POST /api/bulk-shorten
 // spec: POST /api/bulk-shorten | urls
+// spec: POST /api/bulk-shorten | Response 201
 // design: 4.7 bulk
 test('POST /api/bulk-shorten answers one result a URL, in the order of the request', async () => {
   await using app = await testApp()

@@ -211,15 +211,6 @@ const WITHOUT_500 = ['GET /api/domains', 'GET /api/hits', 'GET /api/status', 'GE
 // spec: GET /qr/{code} | Error
 // spec: GET /api/qr-image/{code} | Error
 // spec: GET /{code} | Returns 404
-// spec: POST /api/shorten | Response 201
-// spec: POST /api/reserve | Response 201
-// spec: POST /api/update | Response 200
-// spec: POST /api/delete | Response 200
-// spec: POST /api/bulk-shorten | Response 201
-// spec: GET /api/lookup/{code} | Response 200
-// spec: GET /api/list | Response 200
-// spec: GET /api/qr-image/{code} | Response 200
-// spec: GET /api/status | Response 200
 // spec: Authentication | 1
 // spec: Errors | 401 API key missing
 // spec: Errors | 409 code already in use
@@ -231,17 +222,6 @@ const WITHOUT_500 = ['GET /api/domains', 'GET /api/hits', 'GET /api/status', 'GE
 // spec: Errors | 5xx responses also carry request_id
 // spec: Limits | `Retry-After` (seconds) appears on 429 and 503 only
 // spec: What the service does | Request and response bodies are JSON
-// spec: Code (short link) | code
-// spec: Code (short link) | url
-// spec: Code (short link) | passcode
-// spec: Code (short link) | short_url
-// spec: Code (short link) | qr_url
-// spec: Code (short link) | qr_storage_url
-// spec: Code (short link) | created_at
-// spec: Code (short link) | reused
-// spec: Code (short link) | reserved
-// spec: Code (short link) | updated
-// spec: Code (short link) | deleted
 // spec: Limits | Passcode length
 // design: 4.4 order of refusals
 // design: 4.13 maintenance
