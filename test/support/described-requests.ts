@@ -76,7 +76,7 @@ export function goodRequest(operation: Operation, { code, passcode }: Held): Sen
   }
 }
 
-/** Whose request it is, and what it is wrong about. */
+/** The links, the key and the URL that requests use. */
 export interface World {
   own: Held
   /** Of another account. */
@@ -107,6 +107,8 @@ const fault = (status: number, says: string | RegExp, wrong: Sent): Fault => ({
     ...(wrong.body !== undefined && { body: { ...(sent.body as object), ...wrong.body } }),
   }),
 })
+
+const when = (isSo: unknown, ...faults: Fault[]): Fault[] => (isSo ? faults : [])
 
 /**
  * The refusals of an operation in their order. Each comes twice: with all faults that come later,
@@ -154,9 +156,7 @@ function faultsOfCaller(operation: Operation, { own, reader }: World): Fault[] {
   const strangers = operation.security.length > 0 ? ['nonsense', own.passcode] : []
   return [
     ...strangers.map((key) => fault(401, REFUSALS.invalid_api_key.message(), { key })),
-    ...(operation.requestBody
-      ? [fault(403, REFUSALS.read_only_key.message(), { key: reader })]
-      : []),
+    ...when(operation.requestBody, fault(403, REFUSALS.read_only_key.message(), { key: reader })),
   ]
 }
 
@@ -175,17 +175,14 @@ function faultsOfValues(operation: Operation, { body }: Sent): Fault[] {
     ...strictParameters(operation).map(({ name, schema }) =>
       fault(400, about(name), { query: { [name]: sampleOf(violatingTexts(schema)) } }),
     ),
-    ...(operation.requestBody
-      ? [
-          fault(415, /^Unsupported media type: /, { type: 'text/plain' }),
-          fault(413, /^Request body too large: /, { raw: longFor(operation) }),
-          fault(400, /./, { raw: (JSON.stringify(body) ?? '').slice(0, -1) }),
-        ]
-      : []),
+    ...when(
+      operation.requestBody,
+      fault(415, /^Unsupported media type: /, { type: 'text/plain' }),
+      fault(413, /^Request body too large: /, { raw: longFor(operation) }),
+      fault(400, /./, { raw: (JSON.stringify(body) ?? '').slice(0, -1) }),
+    ),
     ...Object.entries(propertiesOf(operation)).flatMap(([name, schema]) => [
-      ...(required.includes(name)
-        ? [fault(400, about(name), { body: { [name]: undefined } })]
-        : []),
+      ...when(required.includes(name), fault(400, about(name), { body: { [name]: undefined } })),
       fault(400, about(name), { body: { [name]: sampleOf(violationsOf(refused(name, schema))) } }),
     ]),
   ]
@@ -204,15 +201,17 @@ function faultsOfLink(operation: Operation, { own, foreign, blocked }: World): F
   return [
     ...(pathSchema(operation) ? [unknown, ...(isPrivate ? [foreign] : [])].map(notFound) : []),
     ...(needsPasscode(operation) ? [unknown, wrong, foreign].map(notAllowed) : []),
-    ...(aliases
-      ? [fault(409, REFUSALS.path_taken.message(TAKEN), { body: { aliases: [TAKEN] } })]
-      : []),
-    ...(creates(operation)
-      ? [fault(409, REFUSALS.code_in_use.message(own.code), { body: { code: own.code } })]
-      : []),
-    ...(urls ? [fault(422, refusal, { body: { urls: [blocked, blocked] } })] : []),
-    ...(url ? [fault(422, refusal, { body: { url: blocked } })] : []),
-    ...(expired_url ? [fault(422, refusal, { body: { expired_url: blocked } })] : []),
+    ...when(
+      aliases,
+      fault(409, REFUSALS.path_taken.message(TAKEN), { body: { aliases: [TAKEN] } }),
+    ),
+    ...when(
+      creates(operation),
+      fault(409, REFUSALS.code_in_use.message(own.code), { body: { code: own.code } }),
+    ),
+    ...when(urls, fault(422, refusal, { body: { urls: [blocked, blocked] } })),
+    ...when(url, fault(422, refusal, { body: { url: blocked } })),
+    ...when(expired_url, fault(422, refusal, { body: { expired_url: blocked } })),
   ]
 }
 
