@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REFUSALS } from '../../src/errors.ts'
 import { disableLink } from '../support/administration.ts'
 import {
   type Answer,
@@ -27,6 +26,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { basic } from '../support/link-passwords.ts'
 import { addKey } from '../support/members.ts'
 import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** Every endpoint once, and checks that run over all of them. */
 
@@ -169,11 +169,11 @@ async function refuseBeforeLooking(judge: Judge): Promise<void> {
   const { app } = judge
   const halted = ALL.filter(({ duringMaintenance }) => !duringMaintenance)
   const served = ALL.filter(({ duringMaintenance }) => duringMaintenance)
-  const tooMany = [429, REFUSALS.rate_limited.message('60'), '60'] as const
+  const tooMany = [429, messageOf('rate_limited', '60'), '60'] as const
   await spendAll(app)
   await expectAll(judge, ALL, tooMany)
   app.maintenance(UNTIL)
-  const text = REFUSALS.maintenance.message('2026-03-02T00:00:00.000Z')
+  const text = messageOf('maintenance', '2026-03-02T00:00:00.000Z')
   await expectAll(judge, halted, [503, text, '43200'])
   await expectAll(judge, served, tooMany)
   app.maintenance(undefined)
@@ -192,7 +192,7 @@ async function failEverywhere(judge: Judge): Promise<void> {
   using _broken = breakDatabase(app.dataDir)
   for (const name of ALL.map(nameOf).filter((one) => !WITHOUT_500.includes(one))) {
     const sent = { key: 'free', ...goodRequest(judge.operation(name), link) }
-    await judge.expectRefusal(name, { status: 500, says: REFUSALS.internal.message(), sent })
+    await judge.expectRefusal(name, { status: 500, says: messageOf('internal'), sent })
   }
 }
 
@@ -262,11 +262,11 @@ test('every endpoint refuses in one order, answers as documented, and every docu
   expect((await app.call('PATCH', `/api/links/${code}`, change)).status).toBe(200)
   const follow = (refusal: Omit<Refusal, 'sent'>, options?: CallOptions) =>
     judge.expectRefusal('GET /{code}', { ...refusal, sent: { code } }, options)
-  await follow({ status: 401, says: REFUSALS.password_required.message(code) })
-  const wrong = { status: 403, says: REFUSALS.wrong_password.message(code) }
+  await follow({ status: 401, says: messageOf('password_required', code) })
+  const wrong = { status: 403, says: messageOf('wrong_password', code) }
   await follow(wrong, { headers: basic('wrong one') })
   await disableLink(app, code, 'Reported')
-  await follow({ status: 410, says: REFUSALS.link_disabled.message(code) })
+  await follow({ status: 410, says: messageOf('link_disabled', code) })
   await failEverywhere(judge)
   expect(judge.api.unseen().sort()).toEqual(WITHOUT_500.map((name) => `${name} 500`))
 })

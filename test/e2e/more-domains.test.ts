@@ -22,6 +22,7 @@ const CHAPTERS = [
   'lookup',
   'methods',
   'redirect',
+  'refusals-links',
   'reserve',
   'resolve',
   'shorten',

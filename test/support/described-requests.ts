@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { REFUSALS } from '../../src/errors.ts'
 import { type Answer, type CallOptions, JSON_TYPE, type TestApp } from './app.ts'
 import type { Operation } from './openapi.ts'
+import { messageOf } from './refusals.ts'
 
 /**
  * Requests made from the API description: for each operation a good one, each refusal in its order,
@@ -155,8 +155,8 @@ const longFor = ({ operationId }: Operation) =>
 function faultsOfCaller(operation: Operation, { own, reader }: World): Fault[] {
   const strangers = operation.security.length > 0 ? ['nonsense', own.passcode] : []
   return [
-    ...strangers.map((key) => fault(401, REFUSALS.invalid_api_key.message(), { key })),
-    ...when(operation.requestBody, fault(403, REFUSALS.read_only_key.message(), { key: reader })),
+    ...strangers.map((key) => fault(401, messageOf('invalid_api_key'), { key })),
+    ...when(operation.requestBody, fault(403, messageOf('read_only_key'), { key: reader })),
   ]
 }
 
@@ -192,22 +192,19 @@ function faultsOfLink(operation: Operation, { own, foreign, blocked }: World): F
   const { url, urls, expired_url, aliases } = propertiesOf(operation)
   const unknown = { code: UNKNOWN, passcode: WRONG_PASSCODE }
   const notFound = ({ code }: Held) =>
-    fault(404, REFUSALS.code_not_found.message(code.toUpperCase()), { code })
+    fault(404, messageOf('code_not_found', code.toUpperCase()), { code })
   const notAllowed = (body: Held) =>
-    fault(403, REFUSALS.invalid_passcode.message(body.code.toUpperCase()), { body })
+    fault(403, messageOf('invalid_passcode', body.code.toUpperCase()), { body })
   const wrong = { ...own, passcode: foreign.passcode }
   const isPrivate = operation.security.length > 0
-  const refusal = REFUSALS.url_blocked.message()
+  const refusal = messageOf('url_blocked')
   return [
     ...(pathSchema(operation) ? [unknown, ...(isPrivate ? [foreign] : [])].map(notFound) : []),
     ...(needsPasscode(operation) ? [unknown, wrong, foreign].map(notAllowed) : []),
-    ...when(
-      aliases,
-      fault(409, REFUSALS.path_taken.message(TAKEN), { body: { aliases: [TAKEN] } }),
-    ),
+    ...when(aliases, fault(409, messageOf('path_taken', TAKEN), { body: { aliases: [TAKEN] } })),
     ...when(
       creates(operation),
-      fault(409, REFUSALS.code_in_use.message(own.code), { body: { code: own.code } }),
+      fault(409, messageOf('code_in_use', own.code), { body: { code: own.code } }),
     ),
     ...when(urls, fault(422, refusal, { body: { urls: [blocked, blocked] } })),
     ...when(url, fault(422, refusal, { body: { url: blocked } })),
