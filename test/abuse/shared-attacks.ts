@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { DAY } from '../../src/lib/clock.ts'
 import { encodeSums } from '../../src/visits/parts.ts'
 import { visitKey } from '../../src/visits/values.ts'
-import { openBeside } from '../support/beside.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
+import { openBeside } from '../support/database.ts'
 import { chessboardLogo, pngLogo, uploadLogo } from '../support/logos.ts'
 import {
   type Attack,

@@ -1,5 +1,5 @@
 import { eventually } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { openBeside } from '../support/database.ts'
 import { type Attack, Attacked, p99, structure, timing } from './attacked.ts'
 
 /** Attacks with what visitors send of themselves. */
