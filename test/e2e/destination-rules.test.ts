@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { operatorOf } from '../../src/cli/administration.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
+import { problemsOf } from '../support/database.ts'
 import {
   A,
   ANDROID,
@@ -31,7 +32,7 @@ import {
   Z,
 } from '../support/destination-rules.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { problemsOf } from '../support/problems.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** Which destination a visitor gets: `destinations` of a link. */
 
@@ -294,7 +295,7 @@ describe('country', () => {
     await app.claim(CODE, Z)
     expect(await patch(app, { destinations: COUNTRIES })).toMatchObject({
       status: 400,
-      body: { error: 'Invalid destinations: country needs COUNTRY_FILE or COUNTRY_HEADER' },
+      body: { error: invalid('destinations') },
     })
   })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "POST /api/update". */
 
@@ -21,6 +22,8 @@ async function leadsOf(app: TestApp, code: string, key = 'enterprise'): Promise<
 // spec: POST /api/update | code
 // spec: POST /api/update | passcode
 // spec: POST /api/update | url
+// spec: POST /api/update | Response 200
+// spec: Code (short link) | updated
 test('POST /api/update changes the destination from the very next redirect on', async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/old')
@@ -199,7 +202,7 @@ test('POST /api/update to a blocked host is 422, and the code leads where it led
     const { status, body } = await update(app, { code, passcode, url: 'https://hop.test/X' })
     expect({ status, body }).toEqual({
       status: 422,
-      body: { error: 'Destination URL is not allowed (host on abuse blocklist)' },
+      body: { error: messageOf('url_blocked') },
     })
   }
   expect(await leadsOf(app, link.code)).toEqual(Array(4).fill('https://example.com/old'))
