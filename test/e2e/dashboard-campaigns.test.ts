@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
+import { problemsOf } from '../support/database.ts'
 import { makeMember } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 
 /** Campaign parameters of new and stored links, and their templates. */
 
