@@ -160,7 +160,7 @@ browserTest(
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.getByRole('button', { name: 'Shorten' }).click()
-    await page.getByText('Your short link is ready').waitFor()
+    await page.locator('.toast').waitFor()
     expect(await urls(app)).toEqual([result])
     await page.goto(`${app.url}${PATH}`)
     expect(await violations(page)).toEqual([])
