@@ -2,6 +2,7 @@
 // npm run bench [-- <scenario> …] [--seconds 3] [--rounds 5] [--publish]
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { interrupt } from './lib/leftovers.ts'
 import { describeMachine, type Machine } from './lib/machine.ts'
 import { machineLine, replaceBetween, reportTable, shortTable, targetTable } from './lib/report.ts'
 import { readOptions } from './lib/run-options.ts'
@@ -10,15 +11,24 @@ import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
 import { importing } from './load/import.ts'
 import { SCENARIOS } from './load/scenarios.ts'
+import { url } from './load/url.ts'
 
-/** These run only when they are named: `compare` needs arguments, the others take minutes. */
-const NAMED = [...SCENARIOS, compare, importing]
+/** These run only when they are named: some need arguments, the others take minutes. */
+const NAMED = [...SCENARIOS, compare, importing, url]
 
 const RESULTS = join(import.meta.dir, 'results')
 const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')
 
-// `exit` also stops the servers and generators.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+/** Ctrl-C in a terminal arrives twice: from the terminal, and from npm. */
+const ECHO_MS = 1000
+let interruptedAt: number | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (interruptedAt === undefined) void interrupt()
+    else if (performance.now() - interruptedAt > ECHO_MS) process.exit(1)
+    interruptedAt ??= performance.now()
+  })
+}
 
 const { load, names, merge, isPublished } = readOptions(NAMED.map(({ name }) => name))
 if (merge.length > 0) mergeAndExit()
@@ -57,7 +67,9 @@ function save(): void {
   mkdirSync(RESULTS, { recursive: true })
   const stamp = machine.startedAt.slice(0, 19).replaceAll(':', '-')
   const file = join(RESULTS, `${stamp}.json`)
-  const run: SavedRun = { machine, options: load, reports, failures }
+  // Without the key and the token of a deployment.
+  const { deployment: _, ...options } = load
+  const run: SavedRun = { machine, options, reports, failures }
   writeFileSync(file, `${JSON.stringify(run)}\n`)
   say(`\nWritten: ${file}`)
 }

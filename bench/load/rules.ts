@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { atLeast, atMost, main, measureVariants, type Plan, ratio } from '../lib/figures.ts'
-import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { forEach, HopcodeClient } from '../lib/hopcode-client.ts'
 import {
   type Contender,
   hopcodeContender,
@@ -86,6 +86,6 @@ async function setRules(
 ): Promise<void> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, apiKey)
-  for (const { code } of links) await client.patchLink(code, rules)
+  await forEach(links, ({ code }) => client.patchLink(code, rules))
   await server.stop()
 }
