@@ -9,15 +9,20 @@ import { readOptions } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
+import { growth } from './load/growth.ts'
 import { importing } from './load/import.ts'
+import { proxies } from './load/proxies.ts'
 import { SCENARIOS } from './load/scenarios.ts'
 import { url } from './load/url.ts'
 
 /** These run only when they are named: some need arguments, the others take minutes. */
-const NAMED = [...SCENARIOS, compare, importing, url]
+const NAMED = [...SCENARIOS, compare, importing, growth, proxies, url]
 
 const RESULTS = join(import.meta.dir, 'results')
 const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')
+const SCALING = join(import.meta.dir, '../docs/scaling.md')
+/** Their whole tables are in `SCALING`. */
+const OF_SCALING = [growth.name, proxies.name]
 
 /** Ctrl-C in a terminal arrives twice: from the terminal, and from npm. */
 const ECHO_MS = 1000
@@ -85,8 +90,15 @@ function mergeAndExit(): never {
   process.exit(0)
 }
 
-/** Writes the table of docs/benchmarks.md, if every scenario has run. */
+/**
+ * Writes the table of docs/benchmarks.md, if every scenario has run, and the tables of
+ * docs/scaling.md whose scenario has run.
+ */
 function publish(machines: readonly Machine[], all: readonly ScenarioReport[]): void {
+  for (const report of all.filter(({ scenario }) => OF_SCALING.includes(scenario))) {
+    const table = `${reportTable(report)}\n\n${machineLine(machines)}.`
+    writeFileSync(SCALING, replaceBetween(readFileSync(SCALING, 'utf8'), report.scenario, table))
+  }
   const isComplete = SCENARIOS.every(({ name }) => all.some(({ scenario }) => scenario === name))
   if (!isComplete) return
   const table = `${shortTable(all)}\n\n${machineLine(machines)}.`

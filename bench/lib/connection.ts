@@ -178,15 +178,17 @@ export class Connection {
   }
 
   #fault(): string {
-    const { path, statusStart, locationLine, bodyBytes } = this.#target as Expected
+    const { path, statusStart, location, locationLine, bodyBytes } = this.#target as Expected
+    // Some proxies write the names of headers in lower case. The search costs time.
+    const isUsual = this.#head.includes(locationLine)
+    const found = isUsual ? location : /^location: (.*)\r$/im.exec(this.#head)?.[1]
     const isRight =
       this.#head.startsWith(statusStart) &&
-      this.#head.includes(locationLine) &&
+      (isUsual || found === location) &&
       (bodyBytes === undefined || bodyBytes === this.#bodyBytes)
     if (isRight) return ''
-    const found = /^location: (.*)\r$/im.exec(this.#head)?.[1] ?? 'without Location'
     const length = bodyBytes === undefined ? '' : `, ${this.#bodyBytes} bytes`
-    return `${path}: ${this.#head.slice(9, 12)} ${found}${length}`
+    return `${path}: ${this.#head.slice(9, 12)} ${found ?? 'without Location'}${length}`
   }
 
   #flush(): void {

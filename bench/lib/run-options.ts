@@ -28,6 +28,13 @@ function secondsOf(text: string): number {
   throw new InvalidArgumentError('It must be a number from 0.1 to 300.')
 }
 
+function millionsOf(text: string): number[] {
+  const millions = text.split(',').map(Number)
+  const isRight = (one: number) => one >= 0.01 && one <= 20 && Number.isInteger(one * 100)
+  if (millions.every(isRight)) return millions
+  throw new InvalidArgumentError('It must be a list like 0.1,1,10.')
+}
+
 const SERVICE = new Option('--service <S>', 'what the URL is of')
   .choices(Object.keys(ADAPTERS))
   .default('hopcode')
@@ -66,6 +73,7 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
     .option('--connections <n>', 'connections of the load generator', wholeNumber(1, 1000), 64)
     .option('--rate <n>', 'requests per second of the open loop', wholeNumber(1, 100_000), 5000)
     .option('--redirects <n>', 'millions of redirects of soak', wholeNumber(1, 1000))
+    .option('--millions <list>', 'millions of links of growth', millionsOf, [0.1, 1])
     .option('--url <U>', 'load an own deployment instead; needs an API key')
     .option('--key <K>', 'its API key; default: HOPCODE_API_KEY')
     .option('--token <T>', 'what `hopcode bench-token` prints on a host with a public address')
@@ -77,7 +85,7 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
     .parse()
   const options = command.opts()
   const { publish: isPublished, seconds, rounds, redirects } = options
-  const { warmUp, connections, rate, source } = options
+  const { warmUp, connections, rate, source, millions } = options
   // Not as the default of the option: the help would show it.
   const key = options.key ?? process.env.HOPCODE_API_KEY
   const deployment = deploymentOf({ ...options, key }, (message) => command.error(message))
@@ -102,6 +110,7 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
     connections,
     rate,
     source,
+    millions,
     ...(deployment && { deployment }),
     // A run of everything is shorter.
     seconds: seconds ?? (names.length === 0 ? 2 : 3),

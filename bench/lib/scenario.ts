@@ -20,6 +20,8 @@ export interface LoadOptions {
   million?: () => Promise<{ path: string; apiKey: string }>
   /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
+  /** Millions of links of the steps of `growth`. */
+  millions: readonly number[]
   /** The two commits of `compare`, and the scenarios to compare; by default redirects. */
   refs: readonly string[]
   compared: readonly string[]
