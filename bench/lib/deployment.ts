@@ -26,7 +26,8 @@ export interface ApiCall {
   method?: string
   path: string
   headers?: Record<string, string>
-  body?: object
+  /** An object is sent as JSON. */
+  body?: object | string
 }
 
 export interface ApiAnswer {
@@ -80,12 +81,13 @@ export class Deployment {
   /** Repeats a request that is answered with 429, after the seconds that the service names. */
   async call({ method = 'GET', path, headers = {}, body }: ApiCall): Promise<ApiAnswer> {
     const { host, tls } = this.remote
+    const isJson = typeof body === 'object'
     for (let tries = 0; ; tries++) {
       const answer = await fetch(this.#origin + path, {
         method,
         redirect: 'manual',
-        headers: { ...headers, Host: host, ...(body && { 'Content-Type': 'application/json' }) },
-        ...(body && { body: JSON.stringify(body) }),
+        headers: { ...headers, Host: host, ...(isJson && { 'Content-Type': 'application/json' }) },
+        ...(body && { body: isJson ? JSON.stringify(body) : (body as string) }),
         ...(tls && { tls }),
       })
       const text = await answer.text()

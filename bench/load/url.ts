@@ -225,7 +225,8 @@ class BenchLinks {
     this.#say('comparing the Location of each')
     const limit: RateLimit = { perMinute: Number.NaN, remaining: Number.NaN }
     await forEach(this.warm, async (link) => {
-      const { status, headers } = await this.deployment.call({ path: link.path })
+      const request = { path: link.path, headers: VISITOR }
+      const { status, headers } = await this.deployment.call(request)
       const location = headers.get('location')
       if (status < 300 || status > 399 || location !== link.url) {
         throw new Error(`${link.path} answered ${status} ${location}, not ${link.url}`)
@@ -246,7 +247,12 @@ class BenchLinks {
     const { remote, port } = this.deployment
     const tls = remote.tls && { ...remote.tls, resumes: part.resumes ?? false }
     const targets = links.map(
-      ({ path, url }): Target => ({ path, status: this.#status, location: url }),
+      ({ path, url }): Target => ({
+        path,
+        headers: VISITOR,
+        status: this.#status,
+        location: url,
+      }),
     )
     const server = { port, targets, remote: { ...remote, ...(tls && { tls }) } }
     const base = { connections: Math.min(connections, requestsMax), seconds }
@@ -317,6 +323,11 @@ class BenchLinks {
     if (answer.status >= 200 && answer.status < 300) return answer
     throw new Error(`${call.path} answered ${answer.status}: ${answer.text.slice(0, 300)}`)
   }
+}
+
+/** Some services count no visitors without a browser. */
+const VISITOR = {
+  'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0',
 }
 
 const LIMITED = ', refused by a rate limit of the service or of its proxy'
