@@ -23,6 +23,7 @@ import { DestinationChooser } from './choose-destination.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
+import { LookupTransaction } from './lookup-transaction.ts'
 import { logged, timed } from './observe.ts'
 import { type Answer, internalError } from './responses.ts'
 import type { Brand } from './visitor-page.ts'
@@ -93,6 +94,8 @@ const NOTES_MAX = { codesWanted: 1, descriptorsExhausted: 1, exception: 10 }
 export class RedirectThread {
   readonly #settings: RedirectSettings
   readonly #db
+  readonly #lookups
+  readonly #transaction: LookupTransaction
   readonly #listener: Bun.TCPSocketListener<Connection>
   readonly #connections: ConnectionContext
   readonly #timer: Timer
@@ -110,10 +113,12 @@ export class RedirectThread {
   constructor(settings: RedirectSettings) {
     this.#settings = settings
     this.#db = openReadonly(settings.databaseFile, { cacheKiB: CACHE_KIB })
+    this.#lookups = openReadonly(settings.databaseFile, { cacheKiB: CACHE_KIB })
     this.#address = new ClientAddress(settings.trustedProxies)
     this.#clocks = clocksIn(settings.time)
     this.#counters = new RedirectCounters(settings.counters)
     this.#versions = new CodeVersions(settings.versions)
+    this.#transaction = new LookupTransaction(this.#lookups, this.#versions)
     this.#domains = new DomainMap(this.#db, this.#versions, settings)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
@@ -173,6 +178,7 @@ export class RedirectThread {
     this.#listener.stop(true)
     this.#settings.control.close()
     this.#db.close()
+    this.#transaction.close()
   }
 
   /** Once a second. */
@@ -223,12 +229,11 @@ export class RedirectThread {
   /** Both return undefined while the database fails. */
   #finder() {
     const max = this.#settings.cacheMax
-    const reads = new DestinationReads(this.#db, {
-      isBlocked: (url) => this.#blocked.isBlocked(url),
-    })
+    const isBlocked = (url: URL) => this.#blocked.isBlocked(url)
     const cache = new LinkCache({
-      reads,
-      aliases: new AliasReads(this.#db),
+      reads: new DestinationReads(this.#lookups, { isBlocked }),
+      aliases: new AliasReads(this.#lookups),
+      beforeRead: () => this.#transaction.renew(),
       versions: this.#versions,
       counters: this.#counters,
       max,
