@@ -1,10 +1,10 @@
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { untilCounted } from './counted-hits.ts'
 import { createAccount, forEach, HopcodeClient } from './hopcode-client.ts'
 import {
   BATCH_METRICS,
   CLOSED_METRICS,
-  CONNECTION_METRICS,
   measureBatches,
   measureClosed,
   measureConnections,
@@ -24,7 +24,6 @@ import { BUDGET_MAX, hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
 /** The metrics of a round of redirects. */
 export const REDIRECT_METRICS: Metric[] = [
   ...CLOSED_METRICS,
-  ...CONNECTION_METRICS,
   ...BATCH_METRICS,
   ...OPEN_METRICS,
   { key: 'openCpuMicros', label: 'open loop: CPU µs per request', digits: 2, ratio: true },
@@ -35,7 +34,7 @@ export const REDIRECT_METRICS: Metric[] = [
 export const CODES = 5000
 /** Fewer than `CODES`, so that each is gone from the cache before it is requested again. */
 const COLD_CACHE = '1000'
-const IMAGES_DEADLINE_MS = 120_000
+const IMAGES_DEADLINE_MS = 600_000
 const USES = ['server closes', 'visitor closes'] as const
 /** A longer load gives no better figure. */
 const BATCH_SECONDS_MAX = 1
@@ -83,6 +82,18 @@ export async function hopcodeContender(
   await untilDrawn(join(dataDir, 'cdn', 'qr'), links.length)
   await server.stop()
   return { name, launch, links, apiKey, dataDir }
+}
+
+/** The same links and images in another new folder. */
+export function copyOf(
+  from: Contender & { apiKey: string; dataDir: string },
+  name: string,
+  program: string[],
+  dataDir: string,
+): Contender & { apiKey: string; dataDir: string } {
+  cpSync(from.dataDir, dataDir, { recursive: true })
+  const launch = { ...hopcode(program, dataDir, WITHOUT_LIMITS), name }
+  return { ...from, name, launch, dataDir }
 }
 
 /** Drawing their images would take CPU time of the first rounds. */

@@ -12,6 +12,7 @@ import {
   ratio,
   value,
 } from '../lib/figures.ts'
+import { CONNECTION_METRICS } from '../lib/load-parts.ts'
 import { isInstalled } from '../lib/machine.ts'
 import {
   type Contender,
@@ -113,7 +114,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     variants: contenders,
     measure: (contender) => measureRedirects(contender, options),
     baseline: 'bare',
-    metrics: REDIRECT_METRICS,
+    metrics: [...REDIRECT_METRICS, ...CONNECTION_METRICS],
     figures: {
       'redirects/s of warm codes': main(value('hopcode', 'requestsPerSecond', ' /s')),
       'the same, beside a bare Bun.serve with the same answer': main(

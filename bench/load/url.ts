@@ -116,6 +116,9 @@ async function measure(
     ? Math.floor((remaining * BUDGET_PART) / loads)
     : Number.MAX_SAFE_INTEGER
   const coldAtOnce = Math.floor(links.cold.length / options.rounds)
+  if (Math.min(requestsMax, coldAtOnce) < 1) {
+    throw new Error('the links or the rate limit are too few for these rounds: use fewer rounds')
+  }
   let keptRate = options.rate
   const measurePart = async (part: Part): Promise<RoundResult> => {
     const result = await links.load(part, {
