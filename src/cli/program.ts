@@ -2,18 +2,46 @@ import { Command, type CommandUnknownOpts, Help } from '@commander-js/extra-typi
 import { listSettings } from '../config.ts'
 import { print, printError } from '../lib/log.ts'
 import { VERSION } from '../lib/version.ts'
-import { addAccountCommands, addKeyCommands } from './accounts.ts'
+import { accountCommands, addAccountCommands, addKeyCommands } from './accounts.ts'
+import type { Administration } from './administration.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCheckCommand } from './check.ts'
 import { addClusterCommands } from './cluster.ts'
 import { addCompletionCommand } from './completion.ts'
-import { addDomainCommands } from './domains.ts'
-import { addLinkCommands } from './links.ts'
-import { addMemberCommands } from './members.ts'
-import { addMovingCommands } from './moving.ts'
+import { addDomainCommands, domainCommands } from './domains.ts'
+import { addLinkCommands, linkCommands } from './links.ts'
+import { addMemberCommands, memberCommands } from './members.ts'
+import { addMovingCommands, type MovingDeps, movingCommands } from './moving.ts'
 import { addRemoteCommands } from './remote.ts'
 import { addRestoreCommand } from './restore.ts'
-import { addHealthCommand, addMaintenanceCommands } from './service.ts'
+import { addHealthCommand, addMaintenanceCommands, maintenanceCommands } from './service.ts'
+import type { Functions } from './socket.ts'
+
+type ServiceFunctions = Functions<Administration & MovingDeps>
+
+/** Commands in the order of help, with those of their functions that run in a running service. */
+const GROUPS: readonly { add: (program: Command) => void; functions?: ServiceFunctions }[] = [
+  {
+    add: (program) => addMemberCommands(addAccountCommands(program)),
+    functions: { ...accountCommands, ...memberCommands },
+  },
+  { add: addLinkCommands, functions: linkCommands },
+  { add: addKeyCommands },
+  { add: addDomainCommands, functions: domainCommands },
+  { add: addMaintenanceCommands, functions: maintenanceCommands },
+  { add: addClusterCommands },
+  { add: addBackupCommand },
+  { add: addRestoreCommand },
+  { add: addCheckCommand },
+  { add: addHealthCommand },
+  { add: addMovingCommands, functions: movingCommands },
+  { add: addRemoteCommands },
+]
+
+export const SERVICE_FUNCTIONS: ServiceFunctions = Object.assign(
+  {},
+  ...GROUPS.map(({ functions }) => functions),
+)
 
 /**
  * The command line. Each command has its definition, its help and its handler in one file. A wrong
@@ -52,18 +80,7 @@ export function createProgram(serve: () => Promise<void>): Command {
         'hopcode help settings',
     )
     .action(serve)
-  addMemberCommands(addAccountCommands(program))
-  addLinkCommands(program)
-  addKeyCommands(program)
-  addDomainCommands(program)
-  addMaintenanceCommands(program)
-  addClusterCommands(program)
-  addBackupCommand(program)
-  addRestoreCommand(program)
-  addCheckCommand(program)
-  addHealthCommand(program)
-  addMovingCommands(program)
-  addRemoteCommands(program)
+  for (const { add } of GROUPS) add(program)
   program
     .command('help')
     .description('explain a command, or with “settings” the settings')
