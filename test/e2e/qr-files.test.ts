@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { SmallDisk } from '../durability/lib/small-disk.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
+import { rawRequest } from '../support/conversation.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { fillDataFolder } from '../support/data-folder.ts'
 import { decodeQr } from '../support/decode-qr.ts'
-import { rawRequest } from '../support/raw-http.ts'
 import { testWith } from '../support/tools.ts'
 
 /** The stored images, `<cdn_url>/qr/<code>.png`: the spec's `qr_storage_url`, and design 4.18. */

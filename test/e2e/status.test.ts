@@ -4,7 +4,7 @@ import { version } from '../../package.json' with { type: 'json' }
 import { accountCommands } from '../../src/cli/accounts.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { openBeside } from '../support/database.ts'
 import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "GET /api/status". */
