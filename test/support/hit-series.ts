@@ -8,6 +8,7 @@ import { hits } from '../../src/hits/subject.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { dataOn, operationsOn, plainWrites } from './subjects.ts'
 
 const silent = createLog({ level: 'silent' })
 /** 2026-03-01T12:00Z, in hours. */
