@@ -2,23 +2,38 @@
 // npm run bench [-- <scenario> …] [--seconds 3] [--rounds 5] [--publish]
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { interrupt } from './lib/leftovers.ts'
 import { describeMachine, type Machine } from './lib/machine.ts'
 import { machineLine, replaceBetween, reportTable, shortTable, targetTable } from './lib/report.ts'
 import { readOptions } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
+import { growth } from './load/growth.ts'
 import { importing } from './load/import.ts'
+import { proxies } from './load/proxies.ts'
 import { SCENARIOS } from './load/scenarios.ts'
+import { url } from './load/url.ts'
 
-/** These run only when they are named: `compare` needs arguments, the others take minutes. */
-const NAMED = [...SCENARIOS, compare, importing]
+/** These run only when they are named: some need arguments, the others take minutes. */
+const NAMED = [...SCENARIOS, compare, importing, growth, proxies, url]
 
 const RESULTS = join(import.meta.dir, 'results')
 const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')
+const SCALING = join(import.meta.dir, '../docs/scaling.md')
+/** Their whole tables are in `SCALING`. */
+const OF_SCALING = [growth.name, proxies.name]
 
-// `exit` also stops the servers and generators.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+/** Ctrl-C in a terminal arrives twice: from the terminal, and from npm. */
+const ECHO_MS = 1000
+let interruptedAt: number | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (interruptedAt === undefined) void interrupt()
+    else if (performance.now() - interruptedAt > ECHO_MS) process.exit(1)
+    interruptedAt ??= performance.now()
+  })
+}
 
 const { load, names, merge, isPublished } = readOptions(NAMED.map(({ name }) => name))
 if (merge.length > 0) mergeAndExit()
@@ -57,7 +72,9 @@ function save(): void {
   mkdirSync(RESULTS, { recursive: true })
   const stamp = machine.startedAt.slice(0, 19).replaceAll(':', '-')
   const file = join(RESULTS, `${stamp}.json`)
-  const run: SavedRun = { machine, options: load, reports, failures }
+  // Without the key and the token of a deployment.
+  const { deployment: _, ...options } = load
+  const run: SavedRun = { machine, options, reports, failures }
   writeFileSync(file, `${JSON.stringify(run)}\n`)
   say(`\nWritten: ${file}`)
 }
@@ -73,8 +90,15 @@ function mergeAndExit(): never {
   process.exit(0)
 }
 
-/** Writes the table of docs/benchmarks.md, if every scenario has run. */
+/**
+ * Writes the table of docs/benchmarks.md, if every scenario has run, and the tables of
+ * docs/scaling.md whose scenario has run.
+ */
 function publish(machines: readonly Machine[], all: readonly ScenarioReport[]): void {
+  for (const report of all.filter(({ scenario }) => OF_SCALING.includes(scenario))) {
+    const table = `${reportTable(report)}\n\n${machineLine(machines)}.`
+    writeFileSync(SCALING, replaceBetween(readFileSync(SCALING, 'utf8'), report.scenario, table))
+  }
   const isComplete = SCENARIOS.every(({ name }) => all.some(({ scenario }) => scenario === name))
   if (!isComplete) return
   const table = `${shortTable(all)}\n\n${machineLine(machines)}.`

@@ -24,7 +24,7 @@ import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
-import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
 export type App = Awaited<ReturnType<typeof startApp>>
 
@@ -143,6 +143,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
+    .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))

@@ -52,7 +52,7 @@ test('the page of commands has every command, and each page names commands that 
   const names = new Set(['help', ...program.commands.map((command) => command.name())])
   const unknown = [...new Bun.Glob('**/*.md').scanSync({ cwd: DOCS })].flatMap((path) => {
     const text = readFileSync(join(DOCS, path), 'utf8')
-    return [...text.matchAll(/`(?:docker compose exec(?: -T)? hopcode )?hopcode ([a-z]+)/g)]
+    return [...text.matchAll(/`(?:docker compose exec(?: -T)? hopcode )?hopcode ([a-z-]+)/g)]
       .filter(([, name = '']) => !names.has(name))
       .map(([command]) => `${path}: ${command}`)
   })

@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { databaseFile, inTransaction, openWritable } from '../../src/db/open.ts'
-import { HopcodeClient } from './hopcode-client.ts'
+import { forEach, HopcodeClient } from './hopcode-client.ts'
 import type { Contender } from './redirect-round.ts'
 import { startServer } from './server.ts'
 import { hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
@@ -34,14 +34,20 @@ export async function aliasContenders(
   storeMillion(databaseFile(many))
   const stored = { ...hopcode(program, many, SETTINGS), name: 'million aliases' }
   const contenders: Contender[] = [
-    { ...service, name: 'aliases', launch, pathOf: (link) => `/${aliasOf(link)}` },
-    { ...service, name: 'million aliases', launch: stored },
+    {
+      ...service,
+      name: 'aliases',
+      launch,
+      dataDir: own,
+      pathOf: (link) => `/${aliasOf(link)}`,
+    },
+    { ...service, name: 'million aliases', launch: stored, dataDir: many },
   ]
   if (hasDomains(databaseFile(dataDir))) {
     cpSync(dataDir, domains, { recursive: true })
     storeDomains(databaseFile(domains))
     const configured = { ...hopcode(program, domains, SETTINGS), name: 'two domains' }
-    contenders.push({ ...service, name: 'two domains', launch: configured })
+    contenders.push({ ...service, name: 'two domains', launch: configured, dataDir: domains })
   }
   return contenders
 }
@@ -59,7 +65,7 @@ function hasDomains(file: string): boolean {
 async function addAliases({ launch, apiKey, links }: Contender & { apiKey: string }) {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, apiKey)
-  for (const link of links) await client.patchLink(link.code, { aliases: [aliasOf(link)] })
+  await forEach(links, (link) => client.patchLink(link.code, { aliases: [aliasOf(link)] }))
   await server.stop()
 }
 

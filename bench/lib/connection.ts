@@ -1,3 +1,4 @@
+import type { Remote } from './load.ts'
 import type { Target } from './request.ts'
 
 /** More bytes than the head of a redirect has. */
@@ -28,6 +29,13 @@ interface ConnectionEvents {
   lost(connection: Connection, reason: string): void
 }
 
+/** The last TLS session of a server, which its next connection resumes. */
+export interface TlsSessions {
+  latest?: Uint8Array
+  /** Connections that were resumed. */
+  resumed: number
+}
+
 /** A raw keep-alive connection that carries one request, or one batch of them, at a time. */
 export class Connection {
   readonly #events: ConnectionEvents
@@ -49,6 +57,7 @@ export class Connection {
   number = 0
   count = 0
   sentAt = 0
+  openedAt = 0
   /** Whether they waited for a connection. */
   isDelayed = false
 
@@ -56,19 +65,45 @@ export class Connection {
     this.#events = events
   }
 
-  /** Throws if the server cannot be reached. */
-  async open(hostname: string, port: number): Promise<void> {
+  /** Throws if the server cannot be reached or its certificate is not trusted. */
+  async open(
+    { address, tls }: Pick<Remote, 'address' | 'tls'>,
+    port: number,
+    sessions: TlsSessions = { resumed: 0 },
+  ): Promise<void> {
+    const shaken = Promise.withResolvers<void>()
+    // Without TLS, nothing waits for it.
+    shaken.promise.catch(() => {})
+    this.openedAt = Bun.nanoseconds()
     this.#socket = await Bun.connect({
-      hostname,
+      hostname: address,
       port,
+      ...(tls && { tls: { serverName: tls.serverName, ...(tls.ca && { ca: tls.ca }) } }),
       socket: {
-        data: (_, bytes) => this.#receive(bytes),
+        open: (socket) => {
+          if (tls?.resumes && sessions.latest) socket.setSession(sessions.latest)
+        },
+        handshake: (socket, isDone, error) => {
+          if (socket.isSessionReused()) sessions.resumed += 1
+          if (isDone && !error) shaken.resolve()
+          else shaken.reject(error ?? new Error('the TLS handshake failed'))
+        },
+        data: (socket, bytes) => {
+          // With TLS 1.3 the session comes after the handshake, before the response.
+          const session: unknown = tls?.resumes ? socket.getSession() : undefined
+          if (session instanceof Uint8Array) sessions.latest = session
+          this.#receive(bytes)
+        },
         drain: () => this.#flush(),
-        close: () => this.#lose('the server closed the connection'),
+        close: () => {
+          shaken.reject(new Error('the server closed the connection'))
+          this.#lose('the server closed the connection')
+        },
         error: (_, error) => this.#lose(error.message),
       },
     })
     this.#socket.setNoDelay(true)
+    if (tls) await shaken.promise
   }
 
   /** Sends requests `number` and following. `target`: that of the last one. */
@@ -143,15 +178,17 @@ export class Connection {
   }
 
   #fault(): string {
-    const { path, statusStart, locationLine, bodyBytes } = this.#target as Expected
+    const { path, statusStart, location, locationLine, bodyBytes } = this.#target as Expected
+    // Some proxies write the names of headers in lower case. The search costs time.
+    const isUsual = this.#head.includes(locationLine)
+    const found = isUsual ? location : /^location: (.*)\r$/im.exec(this.#head)?.[1]
     const isRight =
       this.#head.startsWith(statusStart) &&
-      this.#head.includes(locationLine) &&
+      (isUsual || found === location) &&
       (bodyBytes === undefined || bodyBytes === this.#bodyBytes)
     if (isRight) return ''
-    const found = /^location: (.*)\r$/im.exec(this.#head)?.[1] ?? 'without Location'
     const length = bodyBytes === undefined ? '' : `, ${this.#bodyBytes} bytes`
-    return `${path}: ${this.#head.slice(9, 12)} ${found}${length}`
+    return `${path}: ${this.#head.slice(9, 12)} ${found ?? 'without Location'}${length}`
   }
 
   #flush(): void {

@@ -5,6 +5,7 @@ import {
   type Progress,
   type RoundResult,
   type VariantResult,
+  valuesOf,
 } from './rounds.ts'
 import type { Findings, LoadOptions, Metric, SummaryFigure } from './scenario.ts'
 
@@ -59,11 +60,25 @@ export const atLeast = (value: number, stretch?: number): Target => ({
   ...(stretch !== undefined && { stretch }),
 })
 
+/** Other work on the machine, in %, with which no figure is a stretch target reached. */
+const OTHERS_PERCENT_MAX = 10
+
+const isBusy = (variants: readonly VariantResult[], names: readonly string[]): boolean =>
+  names.some((name) => medianOf(variants, name, 'othersPercent') > OTHERS_PERCENT_MAX)
+
+/** Whether the rounds of two variants overlap: a run does not distinguish them. */
+function doOverlap(variants: readonly VariantResult[], names: [string, string], key: string) {
+  const [one, other] = names.map((name) => valuesOf(variants, name, key))
+  if (!one || !other) return false
+  return Math.min(...one) <= Math.max(...other) && Math.min(...other) <= Math.max(...one)
+}
+
 /** The median of the ratios, in each round, of a metric of the variant `of` to that of `by`. */
 export const ratio =
   (of: string, by: string, key: string, target?: Target): FigureOf =>
   (variants) => ({
     value: medianRatio(variants, of, by, key),
+    isUncertain: isBusy(variants, [of, by]) || doOverlap(variants, [of, by], key),
     unit: '×',
     digits: 2,
     ...(target && { target }),
@@ -74,6 +89,7 @@ export const value =
   (of: string, key: string, unit: string, digits = 0, target?: Target): FigureOf =>
   (variants) => ({
     value: medianOf(variants, of, key),
+    isUncertain: isBusy(variants, [of]),
     unit,
     digits,
     ...(target && { target }),

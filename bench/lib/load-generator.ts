@@ -1,14 +1,16 @@
 // The generator's own process: load.ts starts it.
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import { setThreadPriority } from '../../src/lib/priority.ts'
-import { Connection, type Expected, expectedOf } from './connection.ts'
+import { Connection, type Expected, expectedOf, type TlsSessions } from './connection.ts'
 import type {
   ClosedLoad,
+  ConnectionUse,
   LoadedServer,
   LoadInput,
   LoadOptions,
   OpenLoad,
   Percentiles,
+  Remote,
 } from './load.ts'
 import { answerAsProcess } from './own-process.ts'
 import { takeRealTimePolicy, takeShortSlices } from './real-time.ts'
@@ -22,7 +24,10 @@ class Sender {
   /** Requests in one piece: the last one of them has a Location that no other one has. */
   readonly batchMax: number
   readonly #targets: Expected[]
+  readonly #remote: Remote
   readonly #port: number
+  readonly #use: ConnectionUse
+  readonly #sessions: TlsSessions = { resumed: 0 }
   readonly #requests: RequestBytes[]
   /** Batches of the greatest length by the target that they begin with. */
   readonly #batches: Buffer[] = []
@@ -35,6 +40,8 @@ class Sender {
   /** Called when a connection is free: in the beginning, and after responses. */
   onFree: (connection: Connection) => void = () => {}
   onLost: (connection: Connection) => void = () => {}
+  /** Called when a connection of one request has ended. */
+  onReplaced: () => void = () => {}
   /** Records the latencies of answered requests. */
   time: (connection: Connection, now: number) => void
   /** The number of the next request. */
@@ -43,20 +50,30 @@ class Sender {
   inFlight = 0
   lastAnswerAt = 0
 
-  constructor({ port, targets }: LoadedServer, { batch = 1 }: LoadOptions, firstNumber = 0) {
+  constructor({ port, targets, remote }: LoadedServer, load: LoadOptions & Partial<ClosedLoad>) {
+    const { batch = 1, firstNumber = 0, use = 'kept' } = load
     this.#targets = targets.map(expectedOf)
     this.#port = port
+    this.#remote = remote ?? { address: HOSTNAME, host: `${HOSTNAME}:${port}` }
+    this.#use = use
     this.batchMax = Math.min(batch, targets.length)
-    this.#requests = targets.map((target) => new RequestBytes(target, `${HOSTNAME}:${port}`))
+    const closing = use === 'server closes' ? { Connection: 'close' } : {}
+    this.#requests = targets.map((target) => {
+      const headers = { ...target.headers, ...closing }
+      return new RequestBytes({ ...target, headers }, this.#remote.host)
+    })
     this.#right = new Float64Array(targets.length)
     this.next = firstNumber
-    this.time = ({ sentAt }, now) => record(this.latency, now - sentAt)
+    this.time = ({ sentAt, openedAt }, now) =>
+      record(this.latency, now - (use === 'kept' ? sentAt : openedAt))
   }
 
   async open(count = 1): Promise<void> {
     const events = { answered: this.#onAnswered, lost: this.#onLost }
     const opened = Array.from({ length: count }, () => new Connection(events))
-    await Promise.all(opened.map((connection) => connection.open(HOSTNAME, this.#port)))
+    await Promise.all(
+      opened.map((connection) => connection.open(this.#remote, this.#port, this.#sessions)),
+    )
     for (const connection of opened) {
       if (this.#isOver) connection.close()
       this.connections.add(connection)
@@ -100,7 +117,19 @@ class Sender {
         this.#right[target] = (this.#right[target] as number) + 1
       }
     }
-    this.onFree(connection)
+    if (this.#use === 'visitor closes') {
+      connection.close()
+      this.connections.delete(connection)
+      this.onReplaced()
+    }
+    // The server is about to close it: `#onLost` follows.
+    if (this.#use === 'kept') this.onFree(connection)
+  }
+
+  /** Counts a connection that could not be opened. */
+  fail(error: unknown): void {
+    this.#lost += 1
+    this.#firstFault ??= error instanceof Error ? error.message : String(error)
   }
 
   readonly #onLost = (connection: Connection, reason: string): void => {
@@ -110,7 +139,8 @@ class Sender {
       this.#lost += connection.count
       this.#firstFault ??= reason
     }
-    this.onLost(connection)
+    if (this.#use === 'server closes' && !connection.isBusy) this.onReplaced()
+    else this.onLost(connection)
   }
 
   /** Closes the connections. */
@@ -126,6 +156,7 @@ class Sender {
       unsent,
       ...(this.#firstFault !== undefined && { firstFault: this.#firstFault }),
       seconds,
+      resumed: this.#sessions.resumed,
       latency: percentilesOf(this.latency),
       lateness: percentilesOf(lateness),
     }
@@ -145,10 +176,11 @@ const DRAIN_SECONDS = 5
 async function runClosed(servers: LoadedServer[], load: ClosedLoad) {
   const { connections, seconds, drainSeconds = DRAIN_SECONDS, sliceSeconds = seconds } = load
   const loads = servers.map((server) => ({
-    sender: new Sender(server, load, load.firstNumber),
+    sender: new Sender(server, load),
     seconds: 0,
   }))
-  for (const { sender } of loads) await sender.open(connections)
+  const isKept = (load.use ?? 'kept') === 'kept'
+  for (const { sender } of loads) if (isKept) await sender.open(connections)
   const takeTurns = async () => {
     const order = [...loads]
     for (let left = seconds / loads.length; left > 0; left -= sliceSeconds) {
@@ -173,13 +205,26 @@ async function runSlice(sender: Sender, seconds: number, load: ClosedLoad): Prom
   const startedAt = Bun.nanoseconds()
   const endsAt = startedAt + seconds * 1e9
   sender.lastAnswerAt = startedAt
-  sender.onFree = (connection) => {
-    const isOver = sender.lastAnswerAt >= endsAt || sender.next - firstNumber >= requestsMax
-    if (!isOver) sender.send(connection, sender.batchMax)
-    else if (sender.inFlight === 0) ended.resolve()
-  }
-  sender.onLost = () => {
+  const isOver = () => sender.lastAnswerAt >= endsAt || sender.next - firstNumber >= requestsMax
+  const endIfIdle = () => {
     if (sender.inFlight === 0) ended.resolve()
+  }
+  sender.onFree = (connection) => {
+    if (isOver()) endIfIdle()
+    else sender.send(connection, sender.batchMax)
+  }
+  sender.onLost = endIfIdle
+  sender.onReplaced = () => {
+    if (isOver()) endIfIdle()
+    else {
+      sender.open().catch((error: unknown) => {
+        sender.fail(error)
+        endIfIdle()
+      })
+    }
+  }
+  if (sender.connections.size === 0) {
+    for (let n = 0; n < load.connections; n++) sender.onReplaced()
   }
   for (const connection of sender.connections) sender.onFree(connection)
   await ended.promise

@@ -77,13 +77,53 @@ export async function sendClosed(server: Server, load: With<ClosedLoad>): Promis
   throw new Error(`${server.name}: ${result.wrong} of ${result.answered} failed (${first}, …)`)
 }
 
-/** Sends a closed loop and measures its cost for the server. */
-export async function measureClosed(server: Server, load: With<ClosedLoad>) {
+/** The metrics of `measureConnections`, by the side that closes. */
+const CLOSERS = { 'server closes': 'serverCloses', 'visitor closes': 'visitorCloses' } as const
+
+export const CONNECTION_METRICS: Metric[] = Object.entries(CLOSERS).flatMap(([use, key]) => [
+  {
+    key: `${key}PerSecond`,
+    label: `one connection each, ${use}: requests/s`,
+    digits: 0,
+    ratio: true,
+  },
+  { key: `${key}Micros`, label: '… CPU µs per request', digits: 2, ratio: true },
+  { key: `${key}P99`, label: '… p99 with the connection, µs', digits: 0, ratio: true },
+])
+
+/**
+ * A closed loop with one connection for each request. `settle`: resolves when the server has done
+ * all work of the requests.
+ */
+export async function measureConnections(
+  server: Server,
+  load: With<ClosedLoad> & { use: keyof typeof CLOSERS },
+  settle = async () => {},
+): Promise<{ figures: Figures; requests: number }> {
+  const key = CLOSERS[load.use]
+  const cpuBefore = server.cpuSeconds()
+  const { answered, seconds, latency } = await sendOwn(server, load)
+  await settle()
+  const figures = {
+    [`${key}PerSecond`]: answered / seconds,
+    [`${key}Micros`]: ((server.cpuSeconds() - cpuBefore) / answered) * 1e6,
+    [`${key}P99`]: latency.p99,
+  }
+  return { figures, requests: answered }
+}
+
+/** Sends a closed loop and measures its cost for the server. `settle`: as above. */
+export async function measureClosed(
+  server: Server,
+  load: With<ClosedLoad>,
+  settle = async () => {},
+) {
   const busyBefore = machineBusySeconds()
   const startedAt = performance.now()
   const cpuBefore = server.cpuSeconds()
   const controlBefore = server.controlThreadSeconds()
   const { answered, seconds, latency, cpuSeconds } = await sendClosed(server, load)
+  await settle()
   const cpu = server.cpuSeconds() - cpuBefore
   const coreSeconds = ((performance.now() - startedAt) / 1000) * CORES
   const others = machineBusySeconds() - busyBefore - cpu - cpuSeconds
@@ -98,13 +138,15 @@ export async function measureClosed(server: Server, load: With<ClosedLoad>) {
   return { figures, requests: answered }
 }
 
-/** A closed loop in batches. */
+/** A closed loop in batches. `settle`: as above. */
 export async function measureBatches(
   server: Server,
   load: With<ClosedLoad>,
+  settle = async () => {},
 ): Promise<{ figures: Figures; requests: number }> {
   const cpuBefore = server.cpuSeconds()
   const { answered, seconds, cpuSeconds } = await sendOwn(server, { ...load, batch: BATCH })
+  await settle()
   const figures = {
     batchPerSecond: answered / seconds,
     batchMicros: ((server.cpuSeconds() - cpuBefore) / answered) * 1e6,

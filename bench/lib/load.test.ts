@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CERTIFIED_NAME, createCertificate } from '../../test/support/certificates.ts'
 import { testWith } from '../../test/support/tools.ts'
 import { TemporaryFolder } from './leftovers.ts'
 import {
@@ -251,3 +252,91 @@ test.each([
   const result = await load(server, { connections: 1, seconds: 5, requestsMax: 1 }, HOME)
   expect(result.lost).toBe(1)
 })
+
+/** Notes who ended each connection: the server does after `Connection: close`. */
+function serveConnections() {
+  const ends: string[] = []
+  const listener = Bun.listen<{ isUsed: boolean; isOurs: boolean }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open(socket) {
+        socket.data = { isUsed: false, isOurs: false }
+      },
+      data(socket, bytes) {
+        socket.write(RAW)
+        socket.data.isUsed = true
+        socket.data.isOurs = bytes.includes('Connection: close')
+        if (socket.data.isOurs) socket.end()
+      },
+      close(socket) {
+        // Connections for requests beyond the last are closed unused.
+        if (socket.data.isUsed) ends.push(socket.data.isOurs ? 'server closes' : 'visitor closes')
+      },
+    },
+  })
+  return { port: listener.port, ends, [Symbol.dispose]: () => void listener.stop(true) }
+}
+
+test.each(['server closes', 'visitor closes'] as const)(
+  'one connection for each request: the %s',
+  async (use) => {
+    using server = serveConnections()
+    const result = await load(server, { use, connections: 3, seconds: 5, requestsMax: 30 }, HOME)
+    requireFaultless(result, 'the load')
+    expect(result.answered).toBe(30)
+    expect(server.ends.filter((end) => end === use).length).toBeGreaterThanOrEqual(27)
+    expect(new Set(server.ends)).toEqual(new Set([use]))
+  },
+)
+
+test('connections that cannot be opened are lost requests', async () => {
+  const gone = serveRaw([RAW])
+  gone[Symbol.dispose]()
+  const use = 'visitor closes'
+  const result = await load(gone, { use, connections: 2, seconds: 5, requestsMax: 3 }, HOME)
+  expect(result.answered).toBe(0)
+  expect(result.lost).toBeGreaterThan(0)
+})
+
+testWith('openssl')(
+  'TLS sessions are resumed if that is asked for, and another authority is refused',
+  async () => {
+    using folder = new TemporaryFolder()
+    const { certificate, key, authority } = createCertificate(folder.path)
+    const [cert, ca] = [certificate, authority].map((file) => readFileSync(file, 'utf8'))
+    using server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      tls: { cert: cert ?? '', key: readFileSync(key, 'utf8') },
+      fetch: () => redirect('/a'),
+    })
+    const closed: ClosedLoad = {
+      use: 'visitor closes',
+      connections: 2,
+      seconds: 5,
+      requestsMax: 20,
+    }
+    const loadTls = (resumes: boolean, trusted = ca ?? '') =>
+      generateLoad(
+        {
+          port: server.port ?? 0,
+          targets: HOME,
+          remote: {
+            address: '127.0.0.1',
+            host: CERTIFIED_NAME,
+            tls: { serverName: CERTIFIED_NAME, ca: trusted, resumes },
+          },
+        },
+        closed,
+      )
+    const resumed = await loadTls(true)
+    requireFaultless(resumed, 'the load')
+    expect(resumed.resumed).toBeGreaterThanOrEqual(10)
+    expect(await loadTls(false)).toMatchObject({ answered: 20, resumed: 0 })
+    const other = createCertificate(folder.path)
+    const untrusted = await loadTls(false, readFileSync(other.authority, 'utf8'))
+    expect(untrusted.answered).toBe(0)
+    expect(untrusted.lost).toBeGreaterThan(0)
+  },
+)

@@ -11,8 +11,13 @@ export interface LoadOptions {
   drainSeconds?: number
 }
 
+/** Which side closes a connection after one response. `kept`: neither. */
+export type ConnectionUse = 'kept' | 'server closes' | 'visitor closes'
+
 /** Each connection sends its next requests as soon as the last ones are answered. */
 export interface ClosedLoad extends LoadOptions {
+  /** With one request per connection, latencies begin with the connection. Default: `kept`. */
+  use?: ConnectionUse
   /** The number of the first request, which chooses its target and its text. Default: 0. */
   firstNumber?: number
   /** To each server: the load ends after as many, rounded up to whole batches. */
@@ -41,8 +46,19 @@ export interface OpenLoad extends LoadOptions {
   priority?: 'background' | 'real-time'
 }
 
+/** Another server than one on loopback without TLS. */
+export interface Remote {
+  /** An IP address. */
+  address: string
+  /** The header `Host`. */
+  host: string
+  /** `ca`: a certificate that is trusted beside the usual ones. */
+  tls?: { serverName: string; ca?: string; resumes?: boolean }
+}
+
 export interface LoadedServer {
   port: number
+  remote?: Remote
   /** Used round-robin. With batches, each has a `location` of its own. */
   targets: Target[]
 }
@@ -70,6 +86,8 @@ export interface LoadResult {
   unsent: number
   /** The first wrong response, or why the first connection was lost. */
   firstFault?: string
+  /** Connections that resumed a TLS session. */
+  resumed: number
   /** From the first send to the last answer of each time slice. */
   seconds: number
   /**

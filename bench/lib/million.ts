@@ -57,13 +57,13 @@ export interface MillionFolder {
 /**
  * The original folder: copy it before a service uses it. It is kept with the temporary files from
  * run to run; its name contains a hash of the schema and of the recipe. Creating it takes one to
- * two minutes.
+ * two minutes. `links`: another number of them, a multiple of 10,000.
  */
-export function millionFolder(say: Progress): MillionFolder {
-  const path = join(tmpdir(), NAME_START + recipeHash())
+export function millionFolder(say: Progress, links = MILLION): MillionFolder {
+  const path = join(tmpdir(), NAME_START + recipeHash(links))
   if (!existsSync(path)) {
-    say('creating 1,000,000 links; they are kept for later runs')
-    create(path)
+    say(`creating ${links.toLocaleString('en')} links; they are kept for later runs`)
+    create(path, links)
   }
   utimesSync(path, new Date(), new Date())
   removeUnused()
@@ -84,13 +84,14 @@ export function copyMillion(from: MillionFolder, into: string): MillionFolder {
 }
 
 /** `count` links scattered over all ids: always the same ones, in the same order. */
-export function scatteredLinks({ path }: MillionFolder, count: number, first = 0): Link[] {
+export function scatteredLinks({ path }: MillionFolder, count: number, links = MILLION): Link[] {
   const db = openReadonly(databaseFile(path), { cacheKiB: 65_536 })
   try {
     const byId = db.prepare<Link, [number]>('SELECT code, url FROM links WHERE id = ?')
     return Array.from({ length: count }, (_, n) => {
-      const link = byId.get(scatteredId(first + n))
-      if (!link) throw new Error(`${path} has no link ${scatteredId(first + n)}`)
+      const id = scatteredId(n, links)
+      const link = byId.get(id)
+      if (!link) throw new Error(`${path} has no link ${id}`)
       return link
     })
   } finally {
@@ -106,11 +107,11 @@ export function writeTexts(file: string, codes: readonly string[]): string {
   return file
 }
 
-/** Coprime to a million, so that steps of this size reach every id once. */
+/** Coprime to every power of ten, so that steps of this size reach every id once. */
 const SCATTER_STEP = 611_953
 
 /** The ids in another order. */
-export const scatteredId = (n: number): number => ((n * SCATTER_STEP) % MILLION) + 1
+export const scatteredId = (n: number, links = MILLION): number => ((n * SCATTER_STEP) % links) + 1
 
 /** Folders of earlier schemas are 700 MB each. */
 function removeUnused(): void {
@@ -121,15 +122,15 @@ function removeUnused(): void {
   }
 }
 
-function recipeHash(): string {
+function recipeHash(links: number): string {
   const hash = createHash('sha256')
   for (const { sql } of MIGRATIONS) hash.update(sql)
   hash.update(readFileSync(join(import.meta.dir, 'realistic-urls.ts')))
-  hash.update([RECIPE, MILLION, SEED, FIRST_CREATED_AT, BETWEEN_LINKS_MS].join())
+  hash.update([RECIPE, links, SEED, FIRST_CREATED_AT, BETWEEN_LINKS_MS].join())
   return hash.digest('hex').slice(0, 12)
 }
 
-function create(path: string): void {
+function create(path: string, links: number): void {
   // Created under another name and then renamed, so that an incomplete one is never used.
   const beside = mkdtempSync(`${path}-unfinished-`)
   try {
@@ -146,7 +147,7 @@ function create(path: string): void {
       now: wallClock(),
     })
     if (accountId === undefined) throw new Error('a new folder has an account already')
-    fill(db, accountId)
+    fill(db, accountId, links)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
     writeFileSync(join(beside, KEY_FILE), key)
@@ -158,11 +159,11 @@ function create(path: string): void {
   }
 }
 
-function fill(db: Database, accountId: number): void {
+function fill(db: Database, accountId: number, links: number): void {
   const random = seededRandom(SEED)
   const writes = linkWrites(db)
   const search = searchWrites(db)
-  for (let first = 0; first < MILLION; first += CHUNK) {
+  for (let first = 0; first < links; first += CHUNK) {
     const now = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
     const author = { accountId, by: 'operator', now } as const
     const items = Array.from({ length: CHUNK }, (_, n) => newLink(random, first + n))

@@ -34,16 +34,20 @@ export async function followLink(server: Server, { code, url }: Link): Promise<H
 }
 
 /**
- * Throws Error unless the headers state a budget, and for additional headers: the responses would
- * not be comparable.
+ * Throws Error unless the headers state a budget, and for headers beside the usual and the `added`
+ * ones: the responses would not be comparable.
  */
-export function requireComparable(name: string, headers: Headers): void {
+export function requireComparable(
+  name: string,
+  headers: Headers,
+  added: readonly string[] = [],
+): void {
   const [limit = Number.NaN, remaining = Number.NaN, reset = Number.NaN] = HEADERS.filter(
     (header) => header.startsWith('x-ratelimit-'),
   ).map((header) => Number(headers.get(header) ?? Number.NaN))
   const hasBudget = remaining >= 0 && remaining <= limit && Number.isInteger(reset)
   const others = [...headers.keys()].filter(
-    (header) => !HEADERS.includes(header) && !ADDED_BY_SERVER.includes(header),
+    (header) => ![...HEADERS, ...ADDED_BY_SERVER, ...added].includes(header),
   )
   if (hasBudget && others.length === 0) return
   const text = JSON.stringify(Object.fromEntries(headers))

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { ratio } from './figures.ts'
 import { machineLine, replaceBetween, reportTable, targetTable } from './report.ts'
 import { alternate, medianRatio } from './rounds.ts'
 import { mergeRuns, type SavedRun } from './saved-run.ts'
@@ -54,9 +55,27 @@ test('a target is met on its right side, and so is its stretch target', () => {
   expect(rowOf(figure(5, most))).toBe('| x | a figure | 5.0 ms | ≤ 10 ms (5 ms) | stretch |')
   expect(rowOf(figure(5.1, most))).toEndWith('| yes |')
   expect(rowOf(figure(10.01, most))).toEndWith('| **no** |')
+  const uncertain = { ...figure(5, most), isUncertain: true }
+  expect(rowOf(uncertain)).toEndWith('| not measurable |')
+  expect(rowOf({ ...uncertain, value: 6 })).toEndWith('| yes |')
   const least: SummaryFigure['target'] = { sense: '≥', value: 20_000 }
   expect(rowOf(figure(20_000, least))).toBe('| x | a figure | 20,000.0 ms | ≥ 20,000 ms | yes |')
   expect(rowOf(figure(19_999, least))).toEndWith('| **no** |')
+})
+
+test('rounds that overlap and other work on the machine make a ratio uncertain', () => {
+  const of = (values: number[], others = 0) =>
+    ratio(
+      'hopcode',
+      'bare',
+      'speed',
+    )([
+      variant('bare', [10, 20, 30]),
+      { name: 'hopcode', rounds: values.map((speed) => ({ speed, othersPercent: others })) },
+    ]).isUncertain
+  expect(of([31, 40, 50])).toBe(false)
+  expect(of([30, 40, 50])).toBe(true)
+  expect(of([31, 40, 50], 11)).toBe(true)
 })
 
 test('new figures replace the old ones and nothing else of the page', () => {

@@ -86,10 +86,11 @@ function targetCell({ target, unit }: SummaryFigure): string {
   return `${sense} ${grouped(value)}${unit}${further}`
 }
 
-function verdict({ target, value }: SummaryFigure): string {
+function verdict({ target, value, isUncertain }: SummaryFigure): string {
   if (!target || Number.isNaN(value)) return ''
   const reaches = (goal: number) => (target.sense === '≤' ? value <= goal : value >= goal)
-  if (target.stretch !== undefined && reaches(target.stretch)) return 'stretch'
+  if (target.stretch !== undefined && reaches(target.stretch))
+    return isUncertain ? 'not measurable' : 'stretch'
   return reaches(target.value) ? 'yes' : '**no**'
 }
 

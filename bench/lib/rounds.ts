@@ -59,7 +59,8 @@ export function medianRatio(
   return median(values.map((value, round) => value / (base[round] ?? Number.NaN)))
 }
 
-function valuesOf(variants: readonly VariantResult[], name: string, key: string): number[] {
+/** The values of a figure of one variant, round by round. */
+export function valuesOf(variants: readonly VariantResult[], name: string, key: string): number[] {
   const variant = variants.find((candidate) => candidate.name === name)
   if (!variant) throw new Error(`no variant is named ${name}`)
   return variant.rounds.map((figures) => figures[key] ?? Number.NaN)

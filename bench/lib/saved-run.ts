@@ -57,5 +57,7 @@ function mergeReports(reports: readonly ScenarioReport[]): ScenarioReport {
 
 function mergeFigures(summary: readonly SummaryFigure[], last: SummaryFigure): SummaryFigure {
   const values = summary.map(({ value }) => value)
-  return { ...last, value: median(values), range: [Math.min(...values), Math.max(...values)] }
+  const range: [number, number] = [Math.min(...values), Math.max(...values)]
+  const isUncertain = summary.some((figure) => figure.isUncertain === true)
+  return { ...last, value: median(values), range, isUncertain }
 }

@@ -1,8 +1,9 @@
+import type { DeploymentOptions } from './deployment.ts'
 import type { Progress, VariantResult } from './rounds.ts'
 
 /** The options of the command line. */
 export interface LoadOptions {
-  /** Duration of each timed part of a round. */
+  /** Duration of each timed part of a round; at least 0.1. */
   seconds: number
   rounds: number
   /** Untimed load at the start of each round, in seconds. */
@@ -19,9 +20,12 @@ export interface LoadOptions {
   million?: () => Promise<{ path: string; apiKey: string }>
   /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
+  /** Millions of links of the steps of `growth`. */
+  millions: readonly number[]
   /** The two commits of `compare`, and the scenarios to compare; by default redirects. */
   refs: readonly string[]
   compared: readonly string[]
+  deployment?: DeploymentOptions
   /** The rate of `mixed`, for `compare`; by default 60 % of the peak that it measures. */
   ratePerSecond?: number
 }
@@ -39,6 +43,8 @@ export interface SummaryFigure {
   digits: number
   /** Shown in docs/benchmarks.md. */
   isMain?: boolean
+  /** The rounds overlap, or the machine had other work: then it reaches no stretch target. */
+  isUncertain?: boolean
   /** The target; absent if the figure has none. */
   target?: { sense: '≤' | '≥'; value: number; stretch?: number }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { LoadOptions } from './scenario.ts'
 import type { Launch } from './server.ts'
@@ -99,4 +99,57 @@ export function bare(folder: string, links: readonly Link[]): Launch {
     command: (port) => [process.execPath, program, String(port), linksFile],
     readyPath: '/',
   }
+}
+
+/** Headers that nginx adds to a 302; it also has a page of 138 bytes. */
+export const NGINX_HEADERS = ['connection', 'content-type', 'server']
+
+/** nginx in one process, with the same codes and headers as a `map`. */
+export function nginxMap(folder: string, links: readonly Link[]): Launch {
+  const path = join(folder, 'nginx')
+  const file = join(path, 'nginx.conf')
+  mkdirSync(path)
+  return {
+    name: 'nginx',
+    command: (port) => {
+      writeFileSync(file, nginxConfiguration(path, port, links))
+      return ['nginx', '-p', path, '-c', file, '-e', join(path, 'error.log')]
+    },
+    readyPath: '/',
+  }
+}
+
+function nginxConfiguration(path: string, port: number, links: readonly Link[]): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const mapOf = (name: string, result: (link: Link) => string) =>
+    `map $uri $${name} { ${links.map((link) => `"/${link.code}" "${result(link)}";`).join('\n')} }`
+  return `
+daemon off;
+master_process off;
+pid ${path}/nginx.pid;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  server_tokens off;
+  keepalive_requests 1000000000;
+  map_hash_max_size 65536;
+  map_hash_bucket_size 128;
+  ${temporary.map((name) => `${name}_temp_path ${path}/${name};`).join('\n  ')}
+  ${mapOf('url', ({ url }) => url)}
+  ${mapOf('code', ({ code }) => code)}
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      if ($url = "") { return 404; }
+      add_header Cache-Control no-store;
+      add_header X-Service-Code $code;
+      add_header X-RateLimit-Limit 1000000;
+      add_header X-RateLimit-Remaining 999999;
+      add_header X-RateLimit-Reset 1790000000;
+      add_header X-Request-Id abcdefgh-12345;
+      return 302 $url;
+    }
+  }
+}
+`
 }

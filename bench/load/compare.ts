@@ -82,7 +82,7 @@ async function addPlainTurns(
   findings.notes.push(TURN_NOTE)
 }
 
-/** Redirects of a hundred cached links, by the service alone. */
+/** Redirects of cached links, by the service alone. */
 const warmRedirects: Scenario = {
   name: 'redirects',
   question: 'What does a redirect of a cached link cost?',

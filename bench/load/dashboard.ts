@@ -14,6 +14,7 @@ import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 const PASSWORD = 'a password of the bench'
 const ROWS = 50
 const TARGET_MS = 100
+const RETRY_MS = 60_000
 
 const METRICS: Metric[] = [
   { key: 'p50', label: 'p50, ms', digits: 1, ratio: false },
@@ -134,9 +135,11 @@ async function measureRound(
     Cookie: await setPassword(server.origin, resetPath, PASSWORD),
     ...(isPart && { 'HX-Request': 'true', 'HX-Target': 'list' }),
   }
-  const verify = async (): Promise<number> => {
-    const startedAt = performance.now()
+  const verify = async (startedAt = performance.now()): Promise<number> => {
     const answer = await fetch(server.origin + path, { headers })
+    // On a busy machine the first search after the start can exceed the deadline of the service.
+    const mayRetry = performance.now() - startedAt < RETRY_MS
+    if (answer.status === 503 && mayRetry) return await verify(startedAt)
     const text = await answer.text()
     const elapsedMs = performance.now() - startedAt
     const shown = text.split('<td class="pick">').length - 1

@@ -1,4 +1,4 @@
-// What does a redirect cost, compared with a bare Bun.serve route with the same response?
+// What does a redirect cost, compared with a bare Bun.serve route and nginx with the same response?
 // npm run bench -- redirect --seconds 3 --rounds 5
 import { availableParallelism } from 'node:os'
 import { aliasContenders } from '../lib/alias-contenders.ts'
@@ -12,23 +12,25 @@ import {
   ratio,
   value,
 } from '../lib/figures.ts'
+import { CONNECTION_METRICS } from '../lib/load-parts.ts'
+import { isInstalled } from '../lib/machine.ts'
 import {
   type Contender,
   hopcodeContender,
   measureRedirects,
   REDIRECT_METRICS,
   redirectFacts,
+  withColdCache,
   withLimiter,
 } from '../lib/redirect-round.ts'
 import type { Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
-import { bare } from '../lib/variants.ts'
-import { emptyWorkspace } from '../lib/workspace.ts'
+import { bare, NGINX_HEADERS, nginxMap } from '../lib/variants.ts'
+import { emptyWorkspace, type Workspace } from '../lib/workspace.ts'
 
 export const redirect: Scenario = {
   name: 'redirect',
-  question:
-    'What does a redirect cost, compared with a bare Bun.serve route with the same response?',
+  question: 'What does a redirect cost, compared with a bare Bun.serve route and nginx?',
   run,
 }
 
@@ -51,42 +53,79 @@ const DOMAIN_FIGURES = {
   ),
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  say('preparing the service and its links')
-  using workspace = await emptyWorkspace(options)
+/** CPU of all threads per redirect by the kind of connection, beside both servers. */
+function besideBoth(hasNginx: boolean): Plan<Contender>['figures'] {
+  const kinds = [
+    { kind: 'kept connections', key: 'cpuMicros', bound: atMost(1.18), nginx: atMost(1.55) },
+    { kind: 'one connection each, server closes', key: 'serverClosesMicros', bound: atMost(1.25) },
+    {
+      kind: 'one connection each, visitor closes',
+      key: 'visitorClosesMicros',
+      bound: atMost(1.35),
+    },
+    { kind: 'cold codes, kept connections', key: 'cpuMicros', of: 'cold' },
+  ]
+  const figures: Plan<Contender>['figures'] = {}
+  for (const { kind, key, of = 'hopcode', bound, nginx } of kinds) {
+    const label = `CPU per redirect, ${kind}, beside`
+    figures[`${label} a bare Bun.serve`] = main(ratio(of, 'bare', key, bound))
+    if (hasNginx) figures[`${label} nginx with a map`] = main(ratio(of, 'nginx', key, nginx))
+  }
+  return figures
+}
+
+/** The service with several settings, and two simpler servers. */
+async function contendersOf(
+  service: Contender & { apiKey: string },
+  workspace: Workspace,
+): Promise<Contender[]> {
   const { program, dataDir, temporaryPath } = workspace
-  const service = await hopcodeContender('hopcode', program, dataDir)
   const { links, launch } = service
   const withThreads = (count: number): Contender => ({
     ...service,
     name: `${count} threads`,
     launch: { ...launch, env: (port) => ({ ...launch.env?.(port), REDIRECT_THREADS: `${count}` }) },
   })
-  const contenders: Contender[] = [
-    { name: 'bare', launch: bare(temporaryPath, links), links },
-    { ...withThreads(1), name: 'hopcode' },
+  const nginx: Contender = {
+    name: 'nginx',
+    launch: nginxMap(temporaryPath, links),
+    links,
+    addedHeaders: NGINX_HEADERS,
+    loops: 'connections',
+  }
+  return [
+    { name: 'bare', launch: bare(temporaryPath, links), links, loops: 'connections' },
+    ...(isInstalled('nginx') ? [nginx] : []),
+    { ...withThreads(1), name: 'hopcode', loops: 'connections' },
+    withColdCache(service, { REDIRECT_THREADS: '1' }),
     ...threadCounts().map(withThreads),
     withLimiter(service, program, dataDir),
     ...(await aliasContenders(service, workspace)),
   ]
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  say('preparing the service and its links')
+  using workspace = await emptyWorkspace(options)
+  const { program, dataDir } = workspace
+  const service = await hopcodeContender('hopcode', program, dataDir)
+  const contenders = await contendersOf(service, workspace)
   const plan: Plan<Contender> = {
     variants: contenders,
     measure: (contender) => measureRedirects(contender, options),
     baseline: 'bare',
-    metrics: REDIRECT_METRICS,
+    metrics: [...REDIRECT_METRICS, ...CONNECTION_METRICS],
     figures: {
       'redirects/s of warm codes': main(value('hopcode', 'requestsPerSecond', ' /s')),
       'the same, beside a bare Bun.serve with the same answer': main(
         ratio('hopcode', 'bare', 'requestsPerSecond', atLeast(0.88, 0.94)),
       ),
-      'CPU per redirect, beside a bare Bun.serve with the same answer': main(
-        ratio('hopcode', 'bare', 'cpuMicros', atMost(1.15, 1.06)),
-      ),
+      ...besideBoth(isInstalled('nginx')),
       'p99 in the closed loop, beside a bare Bun.serve with the same answer': ratio(
         'hopcode',
         'bare',
         'closedP99',
-        atMost(1.6, 1.3),
+        atMost(1.6),
       ),
       'CPU per redirect in batches with two redirect threads, beside one': ratio(
         '2 threads',

@@ -1,11 +1,11 @@
 // What do an expiry, a forwarded query and five destinations cost, compared with a plain link?
 // npm run bench -- rules --seconds 3 --rounds 5
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { atLeast, atMost, main, measureVariants, type Plan, ratio } from '../lib/figures.ts'
-import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { forEach, HopcodeClient } from '../lib/hopcode-client.ts'
 import {
   type Contender,
+  copyOf,
   hopcodeContender,
   measureRedirects,
   REDIRECT_METRICS,
@@ -41,16 +41,12 @@ const FIVE = {
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing three services and their links')
   using workspace = await emptyWorkspace(options)
-  const { program, temporaryPath } = workspace
-  const contenderOf = async (name: string) => {
-    const dataDir = join(temporaryPath, name)
-    mkdirSync(dataDir)
-    return hopcodeContender(name, program, dataDir)
-  }
-  const plain = await contenderOf('plain')
-  const withRules = await contenderOf('rules')
+  const { program, dataDir, temporaryPath } = workspace
+  const plain = await hopcodeContender('plain', program, dataDir)
+  const contenderOf = (name: string) => copyOf(plain, name, program, join(temporaryPath, name))
+  const withRules = contenderOf('rules')
   await setRules(withRules, RULES)
-  const destinations = await contenderOf('destinations')
+  const destinations = contenderOf('destinations')
   await setRules(destinations, FIVE)
   const query = { ...withRules, name: 'query', query: QUERY }
   const contenders: Contender[] = [plain, withRules, query, destinations]
@@ -86,6 +82,6 @@ async function setRules(
 ): Promise<void> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, apiKey)
-  for (const { code } of links) await client.patchLink(code, rules)
+  await forEach(links, ({ code }) => client.patchLink(code, rules))
   await server.stop()
 }

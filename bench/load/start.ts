@@ -105,7 +105,7 @@ async function measureRound(program: string[], { folder, link }: Variant): Promi
 }
 
 /** Milliseconds since the start. Throws unless the first response is the right redirect. */
-function firstRedirect(server: Server, link: Link): Promise<number> {
+export function firstRedirect(server: Server, link: Link): Promise<number> {
   return firstAnswer(server, () => followLink(server, link).then(() => true))
 }
 

@@ -1,11 +1,12 @@
 // What do details of visits (referrer, country, device, bots) cost the redirects?
 // npm run bench -- visits --seconds 3 --rounds 5
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { atLeast, atMost, main, measureVariants, type Plan, ratio, value } from '../lib/figures.ts'
 import { sendOwn } from '../lib/load-parts.ts'
 import {
   type Contender,
+  copyOf,
   hopcodeContender,
   measureRedirects,
   REDIRECT_METRICS,
@@ -33,27 +34,26 @@ const REFERRERS = 50
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing two services and their links')
   using workspace = await emptyWorkspace(options)
-  const { program, temporaryPath } = workspace
+  const { program, dataDir, temporaryPath } = workspace
   const countries = join(temporaryPath, 'geoip')
   writeFileSync(countries, countriesText())
-  const variant = async (name: 'on' | 'off') => {
-    const dataDir = join(temporaryPath, name)
-    mkdirSync(dataDir)
+  const plain = await hopcodeContender('plain', program, dataDir)
+  const variant = (name: 'on' | 'off') => {
+    const service = copyOf(plain, name, program, join(temporaryPath, name))
     const settings = {
       ...WITHOUT_LIMITS,
       TRUSTED_PROXIES: '127.0.0.1',
       VISIT_DETAILS: name,
       COUNTRY_FILE: countries,
     }
-    const service = await hopcodeContender(name, program, dataDir)
     return {
       ...service,
       visitors: visitors(),
-      launch: { ...hopcode(program, dataDir, settings), name },
+      launch: { ...hopcode(program, service.dataDir, settings), name },
     }
   }
-  const off = await variant('off')
-  const on = await variant('on')
+  const off = variant('off')
+  const on = variant('on')
   const facts = redirectFacts(options)
   const beside = (key: string, target?: SummaryFigure['target']) => ratio('on', 'off', key, target)
   const plan: Plan<Contender> = {

@@ -23,6 +23,7 @@ export type SecretPurpose =
   | 'sign-in-step'
   | 'totp-encryption'
   | 'oidc-sign-in'
+  | 'bench-token'
 
 /**
  * Hashes secrets with a key that is stored outside the database: a stolen copy of the database

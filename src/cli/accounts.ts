@@ -1,4 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
+import { issueBenchToken } from '../accounts/bench-token.ts'
 import { findKeyByName, hasNoExpiry, issueKey, keyName } from '../accounts/keys.ts'
 import * as operations from '../accounts/operations/accounts.ts'
 import { operator } from '../accounts/operations/asked.ts'
@@ -111,6 +112,13 @@ export function addKeyCommands(program: Command): void {
     .option(...NOW)
     .option(...JSON_OBJECT)
     .action((options) => run('revoke', options))
+  program
+    .command('bench-token')
+    .description('show a token with which a bench may load this service for an hour')
+    .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
+    .option(...JSON_OBJECT)
+    .action((options) => run('benchToken', options))
 }
 
 /** What the commands run. Each function returns what is printed. */
@@ -125,6 +133,7 @@ export const accountCommands = {
   revoke,
   disableAccount,
   enableAccount,
+  benchToken,
 }
 
 const run = printing(accountCommands)
@@ -323,6 +332,15 @@ export async function enableAccount(
   await operations.enableAccount(operator(deps, accountId))
   if (json) return JSON.stringify({ account_id: accountId, email, disabled: false })
   return `${email} is enabled: its keys, its sign-in and its links work.`
+}
+
+export async function benchToken(
+  deps: Administration,
+  { email, account, json }: AccountOptions,
+): Promise<string> {
+  const { id: accountId } = await getAccount(deps, email, account)
+  const token = issueBenchToken(deps, accountId)
+  return json ? JSON.stringify({ account_id: accountId, email, token }) : token
 }
 
 async function getPerson(

@@ -9,6 +9,8 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  type StatsFs,
+  statfsSync,
   writeFileSync,
 } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -27,6 +29,24 @@ export function retireImages(dir: string): void {
   if (!existsSync(dir)) return
   renameSync(dir, `${dir}${RETIRED}${randomUUID()}`)
   flushToDisk(dirname(dir))
+}
+
+/** Part of a disk's blocks, and of its inodes, that images leave to links and hits. */
+const FREE_MIN = 0.1
+
+export type StatFs = (path: string) => Pick<StatsFs, 'blocks' | 'bavail' | 'files' | 'ffree'>
+
+/**
+ * Whether the disk of the folder has room for further images; if not, they are rendered on demand.
+ * True where that cannot be read. File systems without a fixed number of inodes have 0 `files`.
+ */
+export function hasImageRoom(dir: string, statfs: StatFs = statfsSync): boolean {
+  try {
+    const { blocks, bavail, files, ffree } = statfs(dir)
+    return bavail >= blocks * FREE_MIN && ffree >= files * FREE_MIN
+  } catch {
+    return true
+  }
 }
 
 const RETIRED = '.retired-'

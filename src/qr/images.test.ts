@@ -205,3 +205,21 @@ test('a check needs no answer of the thread that renders', async () => {
     true,
   )
 })
+
+const FREE = { blocks: 1000, bavail: 100, files: 1000, ffree: 100 }
+const disks = [
+  { name: 'a tenth of blocks and inodes', free: FREE, isStored: true },
+  { name: 'fewer blocks', free: { ...FREE, bavail: 99 }, isStored: false },
+  { name: 'fewer inodes', free: { ...FREE, ffree: 99 }, isStored: false },
+  { name: 'no fixed number of inodes', free: { ...FREE, files: 0, ffree: 0 }, isStored: true },
+]
+test.each(disks)('images are stored or only rendered by what is free: $name', async (disk) => {
+  using folder = temporaryFolder()
+  const { store, storeAll } = renderer({ dir: folder.path }, () => disk.free)
+  const text = 'http://hop.test/SPRING26'
+  const image = store({ code: 'SPRING26', domain: null, text })
+  storeAll([{ code: 'SUMMER26', domain: null, text }])
+  expect((await decodeQr(image)).text).toBe(text)
+  const files = [...new Bun.Glob('*.png').scanSync(folder.path)].sort()
+  expect(files).toEqual(disk.isStored ? ['SPRING26.png', 'SUMMER26.png'] : [])
+})

@@ -7,7 +7,7 @@ import { SizeError } from '../draw/png.ts'
 import { renderQr } from '../draw/render.ts'
 import { layOutSheet, PAPERS, type Paper, type Sheet, textsWithoutRoom } from '../draw/sheet.ts'
 import { withCaption } from './content.ts'
-import { QrFiles } from './files.ts'
+import { hasImageRoom, QrFiles, type StatFs } from './files.ts'
 
 /** Options of every stored image: the spec's defaults. */
 const STORED = parseQrOptions({})
@@ -60,16 +60,17 @@ interface SheetFile {
   logo?: StoredLogo | undefined
 }
 
-/** Runs on the QR thread, the only one that writes images. */
-export function renderer({ dir }: RendererSettings) {
+/** Runs on the QR thread, the only one that writes images. `statfs`: default that of the system. */
+export function renderer({ dir }: RendererSettings, statfs?: StatFs) {
   const files = new QrFiles(dir)
   const logos = new LRUCache<string, Logo>({ max: LOGOS_MAX })
   // Retired images are deleted in the background. After an error, the next start retries.
   files.open().catch(() => {})
 
-  /** Returns the image even if the disk refuses: it can still be served. */
+  /** Returns the image even if the disk refuses or is nearly full: it can still be served. */
   function store({ code, domain, text }: StoredImage): Uint8Array<ArrayBuffer> {
     const image = renderQr(text, STORED)
+    if (!hasImageRoom(dir, statfs)) return image
     try {
       files.write(code, image, domain)
     } catch {
@@ -117,6 +118,7 @@ export function renderer({ dir }: RendererSettings) {
 
     /** Stores images of codes in one call, and returns none of them. */
     storeAll(images: readonly StoredImage[]): void {
+      if (!hasImageRoom(dir, statfs)) return
       for (const image of images) store(image)
     },
 

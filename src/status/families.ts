@@ -219,6 +219,11 @@ export const FAMILIES = {
     'Room left for this process on the disk under DATA_DIR.',
     ({ disk }) => disk.free,
   ),
+  hopcode_qr_images_on_demand: gauge(
+    '1 while less than 10 % of the blocks or inodes of the disk are free: new QR images are ' +
+      'rendered on demand instead of stored.',
+    ({ disk }) => !disk.hasImageRoom,
+  ),
 
   hopcode_accounts: gauge('Accounts by plan, as of the previous scrape.', ({ totals }) =>
     totals?.plans.map(({ plan, accounts }) => ({ labels: { plan }, value: accounts })),

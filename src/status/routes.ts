@@ -1,8 +1,9 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
+import { answerBenchToken } from '../accounts/bench-token.ts'
 import { AppError, degradedError } from '../errors.ts'
 import { peerOf, type RequestContext, type ResponseState } from '../http/context.ts'
-import { type GuardDeps, publicly } from '../http/guard.ts'
+import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
 import { VERSION } from '../lib/version.ts'
@@ -59,6 +60,17 @@ export const probeRoutes = ({ health, admits }: ProbeDeps) =>
       if (health.isStopping) throw new AppError('stopping', '', { fields: { status: 'stopping' } })
       if (!health.isReady()) throw degraded(health, admits(request))
       return { status: 'ready' }
+    })
+
+/** For `npm run bench -- --url`: answers the token that `hopcode bench-token` has printed here. */
+export const benchRoutes = (deps: GuardDeps) =>
+  new Elysia({ name: 'status.bench', prefix: '/-' })
+    .use(requireKey(deps, 'write'))
+    .get('/bench-token', ({ account, request }) => {
+      const token = request.headers.get('x-bench-token') ?? ''
+      const answer = answerBenchToken(deps, account.id, token)
+      if (answer === undefined) throw new AppError('path_not_found')
+      return { answer }
     })
 
 interface MetricsRouteDeps {

@@ -1,6 +1,8 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { HitJournal } from '../hot/journal.ts'
 import { descriptorsMax } from '../lib/descriptors.ts'
+import { hasImageRoom, imageFolder } from '../qr/files.ts'
 import type { Health } from './health.ts'
 
 /** The part of `Cluster` that the dashboard shows. */
@@ -64,6 +66,8 @@ export function readDisk(databaseFile: string) {
     size: disk && disk.blocks * disk.bsize,
     /** Free bytes for this process. */
     free: disk && disk.bavail * disk.bsize,
+    /** New QR images are stored; if not, they are rendered on demand. */
+    hasImageRoom: hasImageRoom(imageFolder(dirname(databaseFile))),
   }
 }
 

@@ -1,10 +1,14 @@
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SmallDisk } from '../durability/lib/small-disk.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
 import { rawRequest } from '../support/conversation.ts'
+import { setUpOwner } from '../support/dashboard.ts'
+import { fillDataFolder } from '../support/data-folder.ts'
 import { decodeQr } from '../support/decode-qr.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The stored images, `<cdn_url>/qr/<code>.png`: the spec's `qr_storage_url`, and design 4.18. */
 
@@ -291,3 +295,35 @@ test('no path trick reaches a file, inside the image folder or outside it', asyn
     expect(JSON.parse(text)).toEqual({ error: expect.any(String) })
   }
 })
+
+const mounted = testWith('the right to mount a file system')
+mounted(
+  'on a disk with less than 10 % of room, new images are drawn for each request, and page and metric say so',
+  async () => {
+    using disk = new SmallDisk(64)
+    fillDataFolder(disk.path)
+    await using app = await testApp({ dataDir: disk.path })
+    const { owner } = await setUpOwner(app)
+    const onDemand = async () => {
+      const { text, notices } = await owner.get('/app/service')
+      const metrics = await (await fetch(`${app.url}/-/metrics`)).text()
+      const value = /^hopcode_qr_images_on_demand (\d)$/m.exec(metrics)?.[1]
+      return { value, isSaid: /QR images are rendered on demand/.test(text), notices }
+    }
+    const draw = async (code: string) => {
+      const { bytes } = await app.call('GET', `/cdn/qr/${code}.png`)
+      expect(await textIn(bytes)).toBe(`http://hop.test/${code}`)
+    }
+    disk.fill(5 * 2 ** 20)
+    const [first] = await shortenMany(app, 1)
+    const code = first?.code ?? ''
+    await draw(code)
+    await draw(code)
+    expect(storedCodes(app)).toEqual([])
+    expect(await onDemand()).toEqual({ value: '1', isSaid: true, notices: ['alert'] })
+    disk.empty()
+    await draw(code)
+    expect(storedCodes(app)).toEqual([code])
+    expect(await onDemand()).toEqual({ value: '0', isSaid: false, notices: ['status'] })
+  },
+)

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { basename } from 'node:path'
 import { version } from '../../package.json' with { type: 'json' }
+import { accountCommands } from '../../src/cli/accounts.ts'
+import { HOUR } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/database.ts'
 import { messageOf } from '../support/refusals.ts'
@@ -244,4 +246,23 @@ test('the probes answer without a key and outside every budget, during maintenan
   app.maintenance(undefined)
   const { headers } = await app.call('GET', '/api/status')
   expect(headers.get('x-ratelimit-remaining')).toBe('0')
+})
+
+test('a bench token is answered for an hour, to the account that it was printed for', async () => {
+  await using app = await testApp()
+  const [key, other] = [app.key('free'), app.key('pro')]
+  const text = await accountCommands.benchToken(app.administration, { email: 'free@example.com' })
+  const [expiry, proof, answer] = text.split('.')
+  const ask = (token: string, by: string = key) =>
+    app.call('GET', '/-/bench-token', { key: by, headers: { 'x-bench-token': token } })
+  expect(await ask(`${expiry}.${proof}`)).toMatchObject({ status: 200, body: { answer } })
+  expect(await ask(`${expiry}.${proof}`, other)).toMatchObject({ status: 404 })
+  expect(await ask(`${expiry}.${proof}`, 'hop_unknown')).toMatchObject({ status: 401 })
+  for (const wrong of ['', `${expiry}.`, `${expiry}.${answer}`, `${Number(expiry) + 1}.${proof}`]) {
+    expect(await ask(wrong)).toMatchObject({ status: 404 })
+  }
+  app.advance(HOUR - 1)
+  expect(await ask(`${expiry}.${proof}`)).toMatchObject({ status: 200 })
+  app.advance(1)
+  expect(await ask(`${expiry}.${proof}`)).toMatchObject({ status: 404 })
 })

@@ -102,6 +102,12 @@ function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string |
   if (hits.areOverflowing) {
     return 'The hit journal is full: new hits are only in memory until they are written.'
   }
+  if (!vitals.disk.hasImageRoom) {
+    return (
+      'Less than 10 % of the disk or of its inodes is free: new QR images are rendered on demand ' +
+      'instead of stored.'
+    )
+  }
   if (hits.journalFill > 0.5) return 'The hit journal fills faster than hits are written.'
   const isListFailing = deps.blocklist.state().files.some(({ error }) => error !== null)
   return isListFailing ? 'A file of the blocklist failed: see “Blocked hosts”.' : undefined
