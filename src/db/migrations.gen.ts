@@ -10,7 +10,6 @@ import m0007 from '../../drizzle/0007_domains.sql' with { type: 'text' }
 import m0008 from '../../drizzle/0008_identities.sql' with { type: 'text' }
 import m0009 from '../../drizzle/0009_owners_accounts.sql' with { type: 'text' }
 import m0010 from '../../drizzle/0010_hit_days.sql' with { type: 'text' }
-import m0011 from '../../drizzle/0011_campaign_templates.sql' with { type: 'text' }
 
 /** Migrations in order, embedded in the binary. Released ones never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
@@ -25,5 +24,4 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0008_identities', sql: m0008 },
   { name: '0009_owners_accounts', sql: m0009 },
   { name: '0010_hit_days', sql: m0010 },
-  { name: '0011_campaign_templates', sql: m0011 },
 ]
