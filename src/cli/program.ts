@@ -44,6 +44,7 @@ export function createProgram(serve: () => Promise<void>): Command {
       'after',
       `\nhopcode help settings lists the settings, which come from the environment.`,
     )
+  program.commandsGroup('Service:')
   program
     .command('serve')
     .summary('run the service (also without a command)')
@@ -52,18 +53,23 @@ export function createProgram(serve: () => Promise<void>): Command {
         'hopcode help settings',
     )
     .action(serve)
-  addMemberCommands(addAccountCommands(program))
-  addLinkCommands(program)
-  addKeyCommands(program)
-  addDomainCommands(program)
+  addHealthCommand(program)
+  addCheckCommand(program)
   addMaintenanceCommands(program)
-  addClusterCommands(program)
+  addDomainCommands(program)
+  program.commandsGroup('Links:')
+  addRemoteCommands(program)
+  addLinkCommands(program)
+  addMovingCommands(program)
+  program.commandsGroup('Accounts, people and API keys:')
+  addMemberCommands(addAccountCommands(program))
+  addKeyCommands(program)
+  program.commandsGroup('Backups:')
   addBackupCommand(program)
   addRestoreCommand(program)
-  addCheckCommand(program)
-  addHealthCommand(program)
-  addMovingCommands(program)
-  addRemoteCommands(program)
+  program.commandsGroup('Several hosts:')
+  addClusterCommands(program)
+  program.commandsGroup('Help:')
   program
     .command('help')
     .description('explain a command, or with “settings” the settings')
@@ -77,6 +83,9 @@ export function createProgram(serve: () => Promise<void>): Command {
     .description('print the version')
     .action(() => print(VERSION))
   addCompletionCommand(program)
+  for (const command of program.commands) {
+    for (const part of descendantsOf(command)) part.helpGroup(command.helpGroup())
+  }
   for (const command of [program, ...descendantsOf(program)]) {
     command.showHelpAfterError(`Try: ${pathOf(command)} --help`)
   }
