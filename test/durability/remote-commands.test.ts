@@ -96,7 +96,7 @@ async function textOfBlocks(out: string): Promise<string> {
   const size = rows[0]?.length ?? 0
   const path = rows.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : '')))
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" width="${size}">`,
     `<path fill="#ffffff" d="M0 0h${size}v${size}H0z"/>`,
     `<path fill="#000000" d="${path.join('')}"/></svg>\n`,
   ].join('')
