@@ -128,9 +128,11 @@ async function sendAll(
 }
 
 /** A row that may be stored. */
-interface CheckedRow extends Omit<ImportRow, 'aliases' | 'aliasesAnyCase' | 'properties'> {
+interface CheckedRow
+  extends Omit<ImportRow, 'aliases' | 'aliasesAnyCase' | 'displayed' | 'properties'> {
   aliases: readonly Address[]
   aliasesAnyCase: readonly Address[]
+  displayed: Address | null
   properties: PropertiesChange
   /** Its result, unless it is stored already. */
   refusal?: RowResult
@@ -295,6 +297,7 @@ function onDomains(domains: Domains, row: ImportRow): CheckedRow {
     ...row,
     aliases: addressesOf(row.aliases),
     aliasesAnyCase: addressesOf(row.aliasesAnyCase),
+    displayed: addressesOf(row.displayed ? [row.displayed] : [])[0] ?? null,
     properties: { ...row.properties, domain: domain === undefined ? undefined : idOf(domain) },
   }
 }
@@ -320,7 +323,7 @@ async function messageOf(
   const now = clock()
   const { textOf } = addresses
   const prepared = await batchSlices.map(rows, LINES_AT_ONCE, (row) => {
-    const { code, url, aliases, aliasesAnyCase, createdAt, hits } = row
+    const { code, typedCode, url, aliases, aliasesAnyCase, createdAt, hits } = row
     const [alias] = [...aliases, ...aliasesAnyCase]
     const name = code ?? (alias && textOf(alias)) ?? url?.href ?? ''
     // It follows from the row, so that a row that is sent again has it too. No passcode has it.
@@ -329,10 +332,12 @@ async function messageOf(
     const hasProperties = set.some((value) => value !== undefined)
     const stored: StoredRow = {
       code,
+      typedCode,
       candidate: newCode((length) => hash.subarray(0, length)),
       url: url?.text ?? null,
       aliases,
       aliasesAnyCase,
+      displayed: row.displayed,
       createdAt: createdAt !== null && createdAt > 0 && createdAt <= now ? createdAt : now,
       hits,
       properties: hasProperties ? propertiesOf(row) : undefined,

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { type Address, addressKey, hasAddress } from '../addresses/address.ts'
+import { type Address, addressKey, hasAddress, smallPath } from '../addresses/address.ts'
 import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
@@ -25,11 +25,14 @@ import {
 export interface StoredRow {
   /** Null: the link gets `candidate`, or a code that follows from it. */
   code: Code | null
+  typedCode: string | null
   candidate: Code
   url: string | null
   aliases: readonly Address[]
-  /** Aliases that match in any case, in small letters. */
+  /** Aliases that match in any case. */
   aliasesAnyCase: readonly Address[]
+  /** The alias that people see. Null: the first one. */
+  displayed: Address | null
   createdAt: number
   hits: number
   /** Absent: none is set. */
@@ -199,30 +202,35 @@ interface Addresses {
   byUrl(accountId: AccountId, urlKey: Uint8Array): Found | undefined
   /** Whether the code belongs to a disabled link or to an alias. */
   isClosed(code: Code): boolean
-  /** An alias of the domain, or a code, has the path; or the domain has been removed. */
-  isTaken(alias: Address): boolean
+  /**
+   * An alias of the domain, or a code, has the path, or an alias in any case would answer for
+   * another one; or the domain has been removed.
+   */
+  isTaken(alias: Address, isAnyCase: boolean): boolean
 }
 
 function storedAddresses(db: Database): Addresses {
   const columns =
     'id, account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
-  const byAlias = db.prepare<Found, [string, number]>(
+  const byAlias = db.prepare<Found, [string, number, string]>(
     `SELECT ${columns} FROM links JOIN aliases ON link_id = id
-     WHERE path = ?1 AND aliases.domain_id = ?2`,
+     WHERE aliases.domain_id = ?2 AND (path = ?1 OR (small_path = ?3 AND any_case = 1))
+     ORDER BY path = ?1 DESC LIMIT 1`,
   )
   const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
     `SELECT ${columns} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  const { isTaken } = aliasRows(db)
+  const { conflictOf } = aliasRows(db)
   const { existing } = domainUses(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
-    byAlias: ({ path, domainId }) => byAlias.get(path, domainId) ?? undefined,
+    byAlias: ({ path, domainId }) => byAlias.get(path, domainId, smallPath(path)) ?? undefined,
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
     isClosed: closedCodes(db),
-    isTaken: (alias) => isTaken(alias) || existing(alias.domainId) !== alias.domainId,
+    isTaken: (alias, isAnyCase) =>
+      conflictOf(alias, { isAnyCase }) !== undefined || existing(alias.domainId) !== alias.domainId,
   }
 }
 
@@ -230,17 +238,21 @@ function storedAddresses(db: Database): Addresses {
 function plannedAddresses(stored: Addresses, accountId: AccountId) {
   const codes = new Map<string, Found>()
   const aliases = new Map<string, Found>()
-  const anyCase = new Set<string>()
+  /** The same in small letters, and those in any case of them. */
+  const small = new Set<string>()
+  const anyCase = new Map<string, Found>()
   const closed = new Set<string>()
   const urls = new Map<string, Found>()
-  const isTaken = (alias: Address) =>
-    stored.isTaken(alias) ||
+  const smallKey = (alias: Address) => smallPath(addressKey(alias))
+  const isTaken = (alias: Address, isAnyCase: boolean) =>
+    stored.isTaken(alias, isAnyCase) ||
     aliases.has(addressKey(alias)) ||
-    anyCase.has(addressKey(alias).toLowerCase()) ||
+    (isAnyCase ? small : anyCase).has(smallKey(alias)) ||
     codes.has(toCode(alias.path) ?? '')
   return {
     byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
-    byAlias: (alias: Address) => stored.byAlias(alias) ?? aliases.get(addressKey(alias)),
+    byAlias: (alias: Address) =>
+      stored.byAlias(alias) ?? aliases.get(addressKey(alias)) ?? anyCase.get(smallKey(alias)),
     byUrl: (id: AccountId, urlKey: Uint8Array) =>
       stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
@@ -248,16 +260,23 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
     add(row: StoredRow, urlKey: Uint8Array | null): void {
       const { code } = row
       const found = { accountId, urlKey, code }
-      for (const alias of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
+      const free = aliasesOf(row).filter(({ alias, isAnyCase }) => !isTaken(alias, isAnyCase))
+      for (const { alias, isAnyCase } of free) {
         aliases.set(addressKey(alias), found)
         closed.add(toCode(alias.path) ?? '')
-        if (hasAddress(row.aliasesAnyCase, alias)) anyCase.add(addressKey(alias))
+        small.add(smallKey(alias))
+        if (isAnyCase) anyCase.set(smallKey(alias), found)
       }
       if (code) codes.set(code, found)
       if (urlKey && !urls.has(textOf(urlKey))) urls.set(textOf(urlKey), found)
     },
   }
 }
+
+const aliasesOf = ({ aliases, aliasesAnyCase }: StoredRow) => [
+  ...aliases.map((alias) => ({ alias, isAnyCase: false })),
+  ...aliasesAnyCase.map((alias) => ({ alias, isAnyCase: true })),
+]
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 
@@ -273,16 +292,17 @@ interface Candidate {
 
 /** Whether a row is new. Its address is its code, or else its first alias, or else its URL. */
 function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): Decision {
-  const aliases = [...row.aliases, ...row.aliasesAnyCase]
+  const all = aliasesOf(row)
+  const aliases = all.map(({ alias }) => alias)
   const [first] = aliases
   const compared = (found: Found): Decision => {
     const { id, code, isEnding } = found
     if (found.accountId !== accountId) return { what: 'path_taken', code: null }
     return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', id, code, isEnding }
   }
-  const free = aliases.filter(
-    (alias, i) => !addresses.isTaken(alias) && !hasAddress(aliases.slice(0, i), alias),
-  )
+  const isFree = ({ alias, isAnyCase }: (typeof all)[number], i: number) =>
+    !addresses.isTaken(alias, isAnyCase) && !hasAddress(aliases.slice(0, i), alias)
+  const free = all.filter(isFree).map(({ alias }) => alias)
   const created = (): Decision => {
     return { what: 'created', free, taken: aliases.filter((alias) => !hasAddress(free, alias)) }
   }
@@ -319,13 +339,14 @@ function rowInserter(db: Database) {
     const domainId = domains.existing((row.properties ?? NO_PROPERTIES).domain)
     const properties = row.properties && { ...row.properties, domain: domainId }
     const { id, code } = insert.generated(
-      { code: row.code ?? candidate, url, ...secrets },
+      { code: row.code ?? candidate, typedCode: row.typedCode, url, ...secrets },
       { accountId, createdAt, domainId, properties },
     )
     // The last one is the newest, which people see: that is the first one of a file.
     for (const alias of aliases.toReversed()) {
       rows.add(id, alias, hasAddress(row.aliasesAnyCase, alias))
     }
+    if (row.displayed && hasAddress(aliases, row.displayed)) rows.display(id, row.displayed)
     if (row.hits > 0) addHits(id, accountId, row.hits)
     return { code, link: { id, domainId } }
   }

@@ -1,10 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PasswordHashing } from '../accounts/passwords.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
-import type { Address } from '../addresses/address.ts'
-import { type AliasPatch, type AliasRules, patchAliases } from '../addresses/names.ts'
+import {
+  type AliasPatch,
+  type AliasRules,
+  patchAliases,
+  type StoredAlias,
+} from '../addresses/names.ts'
 import { AppError } from '../errors.ts'
-import type { Code } from '../lib/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { DestinationPolicy } from './destination-policy.ts'
 import type { RuledDestination } from './destination-rules.ts'
 import { type NewUrlFilter, type ParsedUrl, parseKnownUrl } from './link.ts'
@@ -27,14 +31,16 @@ export interface CheckDeps {
 /** What is asked of a link. Its texts are well-formed. */
 export interface LinkInput extends LinkChange {
   url?: ParsedUrl | undefined
-  /** Only of a new link. Absent: a generated one. */
-  code?: Code | null | undefined
+  /** Only of a new link, of the form of a code in any letter case. Absent: a generated one. */
+  code?: string | null | undefined
 }
 
 /** The same as the writer takes it: nothing of it is refused so far. */
 export interface Draft {
   url: ParsedUrl | undefined
   code: Code | undefined
+  /** The letters of the code, if they are not those of the code itself. */
+  typedCode: string | null
   patch: PropertiesPatch
   aliases: AliasPatch | undefined
 }
@@ -44,7 +50,7 @@ interface Before {
   url?: string | null
   /** Of each link that is changed. */
   properties?: readonly LinkProperties[]
-  aliases?: readonly Address[]
+  aliases?: readonly StoredAlias[]
 }
 
 const NOTHING: Before = { properties: [NO_PROPERTIES] }
@@ -62,7 +68,8 @@ export async function check(
   input: LinkInput,
   before = NOTHING,
 ): Promise<Draft> {
-  const { url, code, aliases, expired_url: expired, ...change } = input
+  const { url, code: typed, aliases, expired_url: expired, ...change } = input
+  const code = typed ? toCode(typed) : undefined
   if (aliases) requireAliases(deps, account.id, aliases, before)
   const added = addedTo(before, input)
   deps.destinationPolicy.requireAllowed(account.id, added.rules)
@@ -74,7 +81,8 @@ export async function check(
   }
   const patch = await withHash(deps.passwords, account.id, change)
   const expired_url = expired === undefined ? undefined : (expired?.text ?? null)
-  return { url, code: code ?? undefined, aliases, patch: { ...patch, expired_url } }
+  const typedCode = code && typed && typed !== code ? typed : null
+  return { url, code, typedCode, aliases, patch: { ...patch, expired_url } }
 }
 
 function requireAliases(

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { smallPath } from '../addresses/address.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 import type { LinkReads } from './read.ts'
@@ -106,10 +107,10 @@ function codeReads(db: Database) {
   )
   const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
   const nextAliases = db.prepare<
-    { domainId: number; path: string; folded: Code | null },
+    { domainId: number; path: string; small: string; folded: Code | null },
     [number, string, number]
   >(
-    `SELECT domain_id AS domainId, path, folded FROM aliases
+    `SELECT domain_id AS domainId, path, small_path AS small, folded FROM aliases
      WHERE (domain_id, path) > (?, ?) ORDER BY domain_id, path LIMIT ?`,
   )
   const aliasCount = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM aliases')
@@ -130,8 +131,9 @@ function codeReads(db: Database) {
       if (typeof after === 'string') {
         const { domainId, path: last } = readCursor(after)
         const aliases = nextAliases.all(domainId, last, max)
-        for (const { path, folded } of aliases) {
+        for (const { path, small, folded } of aliases) {
           filter.add(path)
+          filter.add(small)
           // A redirect thread looks for an alias of this form after its code.
           if (folded !== null) filter.add(folded)
         }
@@ -185,9 +187,9 @@ export class CodeFilter {
     return bitsOf(code, bits).every((bit) => (byteOf(bits, bit) & maskOf(bit)) !== 0)
   }
 
-  /** Aliases in any case are added in small letters. */
+  /** Aliases are added in small letters too: some are found in any case. */
   mayHaveAlias(path: string): boolean {
-    const small = path.toLowerCase()
+    const small = smallPath(path)
     return this.has(path) || (small !== path && this.has(small))
   }
 }

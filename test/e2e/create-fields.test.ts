@@ -180,10 +180,10 @@ test('what is in use is 409 and creates nothing', async () => {
 })
 
 test('only owners create links with aliases, and the whole link counts towards the quota', async () => {
-  await using app = await testApp({ env: { FREE_URL_BYTES_MAX: '100' } })
+  await using app = await testApp({ env: { ALIASES: 'owners', FREE_URL_BYTES_MAX: '100' } })
   expect(await shorten(app, { url: URL, aliases: ['printed'] })).toMatchObject({
     status: 400,
-    body: { error: 'Invalid aliases: only owners of the service can add some' },
+    body: { error: expect.stringMatching(/^Invalid aliases: only owners/) },
   })
   expect(await shorten(app, { url: URL, aliases: [] })).toMatchObject({ status: 201 })
   expect(await shorten(app, { url: `${URL}/2`, note: 'x'.repeat(100) })).toMatchObject({

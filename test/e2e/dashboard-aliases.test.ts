@@ -109,10 +109,12 @@ test('a QR code of an alias contains its address', async () => {
 })
 
 test('the page of a member who may not have aliases does not offer them', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ env: { ALIASES: 'owners' } })
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
-  expect((await free.get(SETTINGS)).text).not.toContain('New address')
+  const { text } = await free.get(SETTINGS)
+  expect(text).not.toContain('New address')
+  expect(text).toContain('ask an owner of this service')
   const refused = await free.post(`${PATH}/aliases`, { add: 'a-b' }, { from: SETTINGS })
   expect(refused.status).toBe(403)
 })
