@@ -257,15 +257,17 @@ async function openStorage({ config, log, start, folder }: Base, { db }: { db: D
   const writerWork = new WriterWork()
   const ports = openClusterPorts(config, folder.host)
   const settings = { file, journal: journalFile(dataDir), cluster: ports?.ofWriter }
-  const [ofWriter, reader, qr] = await Promise.all([
-    start.once<NamedFunctions>('writer', settings, {
-      batchMax: 1000,
-      observe: writerWork.observe,
-      transfer: ports ? [ports.ofWriter.state, ports.ofWriter.applied] : [],
-    }),
-    start.again<NamedFunctions>('reader', { prepare: () => ({ settings: { file } }) }),
-    start.again<Renderer>('qr', { prepare: () => ({ settings: { dir: imageFolder(dataDir) } }) }),
-  ])
+  const reader = start.lazily<NamedFunctions>('reader', {
+    prepare: () => ({ settings: { file } }),
+  })
+  const qr = start.lazily<Renderer>('qr', {
+    prepare: () => ({ settings: { dir: imageFolder(dataDir) } }),
+  })
+  const ofWriter = await start.once<NamedFunctions>('writer', settings, {
+    batchMax: 1000,
+    observe: writerWork.observe,
+    transfer: ports ? [ports.ofWriter.state, ports.ofWriter.applied] : [],
+  })
   // The writer thread has the database open by now. Closing its last connection would merge the
   // whole write-ahead log that a crash left.
   folder.db.close()

@@ -43,10 +43,12 @@ export function hashKey(words: Int32Array, at: number, seed: number): number {
   return hash
 }
 
-// The shared memory: the seed of the hash, the version of all codes, and the counters.
+// The shared memory: the seed of the hash, the version of all codes, the number of all changes, and
+// the counters.
 const SEED = 0
 const ALL = 1
-const COUNTERS = 2
+const CHANGES = 2
+const COUNTERS = 3
 /** 1 MiB. A change of one link makes the threads read each link with the same counter again. */
 const SLOTS = 2 ** 18
 const MASK = SLOTS - 1
@@ -54,9 +56,9 @@ const MASK = SLOTS - 1
 /**
  * HOT PATH. Invalidates destinations that have changed in the caches of the redirect threads. In
  * shared memory, there is a counter for each hash of a key in any letter case, because an alias may
- * be cached in several. The control thread increments it after
- * the commit of a change and before its response is sent. A thread keeps the version beside each
- * destination that it has read, and reads the destination again when the version differs.
+ * be cached in several. The control thread increments it after the commit of a change and before
+ * its response is sent. A thread keeps the version beside each destination that it has read, and
+ * reads the destination again when the version differs.
  */
 export class CodeVersions {
   readonly memory: SharedArrayBuffer
@@ -81,17 +83,24 @@ export class CodeVersions {
   /** A code or an alias was created, changed or deleted. One that is no `KEY` is in no cache. */
   change(key: string): void {
     if (!KEY.test(key)) return
+    Atomics.add(this.#words, CHANGES, 1)
     Atomics.add(this.#words, COUNTERS + (this.#hashOf(key) & MASK), 1)
   }
 
   /** What is disabled or blocked has changed, which may concern any code. */
   changeAll(): void {
+    Atomics.add(this.#words, CHANGES, 1)
     Atomics.add(this.#words, ALL, 1)
   }
 
   /** The number of calls of `changeAll` in all threads. Read it before the database. */
   get all(): number {
     return Atomics.load(this.#words, ALL)
+  }
+
+  /** Differs as soon as any version that was read before it does: a change increments it first. */
+  get changes(): number {
+    return Atomics.load(this.#words, CHANGES)
   }
 
   /** The version of a key, which is a `KEY`. Read it before the database. */

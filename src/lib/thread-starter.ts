@@ -97,6 +97,55 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
   }
 }
 
+/** A thread that starts with its first call, and takes no memory without one. */
+export class LazyThread<Calls extends Functions<Calls>> implements Caller<Calls> {
+  readonly #start: () => Promise<RestartingThread<Calls>>
+  #thread: RestartingThread<Calls> | undefined
+  #starting: Promise<RestartingThread<Calls>> | undefined
+  #isClosed = false
+
+  /** `start`: if it rejects, so do the calls that wait, and the next one tries again. */
+  constructor(start: () => Promise<RestartingThread<Calls>>) {
+    this.#start = start
+  }
+
+  get isDead(): boolean {
+    return this.#thread?.isDead ?? false
+  }
+
+  get pending(): number {
+    return this.#thread?.pending ?? 0
+  }
+
+  get batchMs(): number {
+    return this.#thread?.batchMs ?? 0
+  }
+
+  call: Caller<Calls>['call'] = (name, args, options) =>
+    this.#thread
+      ? this.#thread.call(name, args, options)
+      : this.#started().then((thread) => thread.call(name, args, options))
+
+  async close(options?: Parameters<Thread<Calls>['close']>[0]): Promise<void> {
+    this.#isClosed = true
+    const thread = this.#thread ?? (await this.#starting?.catch(() => undefined))
+    await thread?.close(options)
+  }
+
+  #started(): Promise<RestartingThread<Calls>> {
+    if (this.#isClosed) return Promise.reject(new Error('a worker thread is closed'))
+    this.#starting ??= this.#start()
+      .then((thread) => {
+        this.#thread = thread
+        return thread
+      })
+      .finally(() => {
+        this.#starting = undefined
+      })
+    return this.#starting
+  }
+}
+
 /** Maximum number of calls that wait for one thread. */
 const CALLS_MAX = 200_000
 
@@ -152,5 +201,9 @@ export class ThreadStarter {
         onRestart?.()
       },
     })
+  }
+  /** The same for a thread that most services do not need. */
+  lazily<Calls extends Functions<Calls>>(thread: string, repeated: Repeated): LazyThread<Calls> {
+    return new LazyThread(() => this.again<Calls>(thread, repeated))
   }
 }

@@ -147,6 +147,8 @@ interface LinkCacheOptions {
   reads: Pick<DestinationReads, 'findByCode'>
   aliases: Pick<AliasReads, 'findByPath'>
   versions: CodeVersions
+  /** Called after the version of a key was read, and before its row is. */
+  beforeRead?: () => void
   /** Maximum number of links in memory, and of aliases. */
   max: number
 }
@@ -166,8 +168,10 @@ export class LinkCache {
   readonly #aliases: DestinationCache
   /** Unknown codes with their version. */
   readonly #unknown = new LRUCache<Code, number>({ max: UNKNOWN_MAX })
+  readonly #beforeRead: () => void
 
-  constructor({ reads, aliases, versions, counters, max }: LinkCacheOptions) {
+  constructor({ reads, aliases, versions, counters, max, beforeRead }: LinkCacheOptions) {
+    this.#beforeRead = beforeRead ?? (() => {})
     this.#counters = counters
     this.#reads = reads
     this.#aliasReads = aliases
@@ -186,6 +190,7 @@ export class LinkCache {
   /** Reads the database. Undefined if the code is unknown. */
   lookUp(code: Code): Destination | undefined {
     const version = this.#known.versionOf(code)
+    this.#beforeRead()
     const found = this.#reads.findByCode(code)
     if (found) this.#known.set(code, found, version)
     else this.#unknown.set(code, version)
@@ -204,6 +209,7 @@ export class LinkCache {
   /** Reads the database. Undefined if there is no such alias. */
   lookUpAlias(path: string, scope: AliasScope): Alias | undefined {
     const version = this.#aliases.versionOf(path)
+    this.#beforeRead()
     const found = this.#aliasReads.findByPath(path, scope)
     if (!found) return undefined
     const { linkId: id, code: location } = found

@@ -177,14 +177,23 @@ export class CodeFilter {
 
   add(code: string): void {
     const bits = this.#bits
-    // Other threads add codes too.
-    for (const bit of bitsOf(code, bits)) Atomics.or(bits, bit >>> 3, maskOf(bit))
+    const { first, step } = hashesOf(code)
+    for (let n = 0; n < HASHES; n++) {
+      const bit = (first + n * step) % (8 * bits.length)
+      // Other threads add codes too.
+      Atomics.or(bits, bit >>> 3, 1 << (bit & 7))
+    }
   }
 
-  /** True for each code that was added, and for a few others. */
+  /** HOT PATH. True for each code that was added, and for a few others. */
   has(code: string): boolean {
     const bits = this.#bits
-    return bitsOf(code, bits).every((bit) => (byteOf(bits, bit) & maskOf(bit)) !== 0)
+    const { first, step } = hashesOf(code)
+    for (let n = 0; n < HASHES; n++) {
+      const bit = (first + n * step) % (8 * bits.length)
+      if (((bits[bit >>> 3] as number) & (1 << (bit & 7))) === 0) return false
+    }
+    return true
   }
 
   /** Aliases are added in small letters too: some are found in any case. */
@@ -195,12 +204,7 @@ export class CodeFilter {
 }
 
 /** Double hashing: A. Kirsch, M. Mitzenmacher, "Less Hashing, Same Performance", 2006. */
-function bitsOf(code: string, bits: Uint8Array): number[] {
-  const hash = Bun.hash.xxHash64(code)
-  const first = Number(hash & 0xffff_ffffn)
-  const step = (Number(hash >> 32n) | 1) >>> 0
-  return Array.from({ length: HASHES }, (_, n) => (first + n * step) % (8 * bits.length))
-}
-
-const byteOf = (bits: Uint8Array, bit: number): number => bits[bit >>> 3] as number
-const maskOf = (bit: number): number => 1 << (bit & 7)
+const hashesOf = (code: string) => ({
+  first: Bun.hash.xxHash32(code, 0),
+  step: (Bun.hash.xxHash32(code, 1) | 1) >>> 0,
+})

@@ -23,6 +23,7 @@ import { DestinationChooser } from './choose-destination.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
+import { LookupTransaction } from './lookup-transaction.ts'
 import { logged, timed } from './observe.ts'
 import { type Answer, internalError } from './responses.ts'
 import type { Brand } from './visitor-page.ts'
@@ -93,6 +94,8 @@ const NOTES_MAX = { codesWanted: 1, descriptorsExhausted: 1, exception: 10 }
 export class RedirectThread {
   readonly #settings: RedirectSettings
   readonly #db
+  /** For look-ups of links and aliases only: see `LookupTransaction`. */
+  readonly #lookups
   readonly #listener: Bun.TCPSocketListener<Connection>
   readonly #connections: ConnectionContext
   readonly #timer: Timer
@@ -110,6 +113,7 @@ export class RedirectThread {
   constructor(settings: RedirectSettings) {
     this.#settings = settings
     this.#db = openReadonly(settings.databaseFile, { cacheKiB: CACHE_KIB })
+    this.#lookups = openReadonly(settings.databaseFile, { cacheKiB: CACHE_KIB })
     this.#address = new ClientAddress(settings.trustedProxies)
     this.#clocks = clocksIn(settings.time)
     this.#counters = new RedirectCounters(settings.counters)
@@ -173,6 +177,7 @@ export class RedirectThread {
     this.#listener.stop(true)
     this.#settings.control.close()
     this.#db.close()
+    this.#lookups.close()
   }
 
   /** Once a second. */
@@ -223,12 +228,12 @@ export class RedirectThread {
   /** Both return undefined while the database fails. */
   #finder() {
     const max = this.#settings.cacheMax
-    const reads = new DestinationReads(this.#db, {
-      isBlocked: (url) => this.#blocked.isBlocked(url),
-    })
+    const transaction = new LookupTransaction(this.#lookups, this.#versions)
+    const isBlocked = (url: URL) => this.#blocked.isBlocked(url)
     const cache = new LinkCache({
-      reads,
-      aliases: new AliasReads(this.#db),
+      reads: new DestinationReads(this.#lookups, { isBlocked }),
+      aliases: new AliasReads(this.#lookups),
+      beforeRead: () => transaction.renew(),
       versions: this.#versions,
       counters: this.#counters,
       max,

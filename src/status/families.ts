@@ -47,7 +47,7 @@ export interface Scrape extends Omit<MetricsSources, 'redirects'> {
   hits: { appended: number; flushed: number }
   disk: ReturnType<typeof readDisk>
   process: ReturnType<typeof readProcess>
-  /** Undefined until the reader thread has answered for the first time. */
+  /** Undefined until the reader thread has answered, after the first scrape. */
   totals: Totals | undefined
 }
 

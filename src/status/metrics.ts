@@ -32,7 +32,6 @@ export class Metrics {
   constructor(deps: MetricsDeps) {
     this.#deps = deps
     this.#firstPosition = deps.journal.head
-    void this.#refreshTotals()
   }
 
   close(): void {

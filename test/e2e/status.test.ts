@@ -205,6 +205,9 @@ test.each(['reader', 'qr'])(
     const { app, end } = await mortalApp()
     await using _ = app
     const { code } = await app.shorten('https://example.com/landing')
+    // Both threads start with their first use.
+    await app.call('GET', '/api/list', { key: 'free' })
+    await app.call('GET', `/api/qr/${code}?format=svg`)
     end(name)
     await eventually('it runs again', () => eventsOf(app, 'thread.restarted').length === 1)
     expect(eventsOf(app, 'thread.')).toMatchObject([
