@@ -35,6 +35,8 @@ function linksIn(folder: string) {
   const set = writer.prepare('INSERT OR REPLACE INTO links VALUES (?, ?)')
   return {
     reader,
+    transaction,
+    checkpoint: () => writer.query('PRAGMA wal_checkpoint(TRUNCATE)').get(),
     versions,
     write: (name: string, url: string) => set.run(name, url),
     find: (name: string) => {
@@ -105,4 +107,16 @@ test('a transaction that SQLite has ended by itself is no obstacle', async () =>
   await tick()
   links.versions.changeAll()
   expect(links.find('FIRST1')).toBe(OLD)
+})
+
+test('once it is closed in the middle of a tick, nothing holds up a checkpoint', async () => {
+  using folder = temporaryFolder()
+  using links = linksIn(folder.path)
+  links.write('FIRST1', OLD)
+  expect(links.find('FIRST1')).toBe(OLD)
+  links.write('SECOND', NEW)
+  expect(links.checkpoint()).toMatchObject({ busy: 1 })
+  links.transaction.close()
+  expect(links.checkpoint()).toMatchObject({ busy: 0 })
+  await tick()
 })

@@ -39,11 +39,17 @@ export class LookupTransaction {
     setImmediate(() => {
       this.#isEndScheduled = false
       try {
-        this.#end()
+        if (this.#isOpen) this.#end()
       } catch {
         // It stays open until the end of the next look-up's tick, or the next change.
       }
     })
+  }
+
+  /** Closes the connection. A transaction that it left open would hold up checkpoints. */
+  close(): void {
+    this.#end()
+    this.#db.close()
   }
 
   #end(): void {

@@ -94,8 +94,8 @@ const NOTES_MAX = { codesWanted: 1, descriptorsExhausted: 1, exception: 10 }
 export class RedirectThread {
   readonly #settings: RedirectSettings
   readonly #db
-  /** For look-ups of links and aliases only: see `LookupTransaction`. */
   readonly #lookups
+  readonly #transaction: LookupTransaction
   readonly #listener: Bun.TCPSocketListener<Connection>
   readonly #connections: ConnectionContext
   readonly #timer: Timer
@@ -118,6 +118,7 @@ export class RedirectThread {
     this.#clocks = clocksIn(settings.time)
     this.#counters = new RedirectCounters(settings.counters)
     this.#versions = new CodeVersions(settings.versions)
+    this.#transaction = new LookupTransaction(this.#lookups, this.#versions)
     this.#domains = new DomainMap(this.#db, this.#versions, settings)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
@@ -177,7 +178,7 @@ export class RedirectThread {
     this.#listener.stop(true)
     this.#settings.control.close()
     this.#db.close()
-    this.#lookups.close()
+    this.#transaction.close()
   }
 
   /** Once a second. */
@@ -228,12 +229,11 @@ export class RedirectThread {
   /** Both return undefined while the database fails. */
   #finder() {
     const max = this.#settings.cacheMax
-    const transaction = new LookupTransaction(this.#lookups, this.#versions)
     const isBlocked = (url: URL) => this.#blocked.isBlocked(url)
     const cache = new LinkCache({
       reads: new DestinationReads(this.#lookups, { isBlocked }),
       aliases: new AliasReads(this.#lookups),
-      beforeRead: () => transaction.renew(),
+      beforeRead: () => this.#transaction.renew(),
       versions: this.#versions,
       counters: this.#counters,
       max,
