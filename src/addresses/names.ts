@@ -163,6 +163,9 @@ export interface AliasScope {
   codes: 'own' | 'all'
 }
 
+/** SQL: aliases by domain and small path. By itself, SQLite reads all aliases of the domain. */
+export const BY_SMALL_PATH = 'aliases INDEXED BY aliases_small'
+
 /** Reads on any thread. */
 export class AliasReads {
   readonly #byPath
@@ -171,13 +174,14 @@ export class AliasReads {
   readonly isTaken: (alias: Address) => boolean
 
   constructor(db: Database) {
-    const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id
-      WHERE aliases.domain_id = ?1`
+    const found = 'SELECT link_id AS linkId, code FROM'
+    const ofDomain = 'JOIN links ON links.id = link_id WHERE aliases.domain_id = ?1'
     this.#byPath = db.prepare<Alias, [number, string, string]>(
-      `${select} AND path = ?2 UNION ALL ${select} AND small_path = ?3 AND any_case = 1 LIMIT 1`,
+      `${found} aliases ${ofDomain} AND path = ?2
+       UNION ALL ${found} ${BY_SMALL_PATH} ${ofDomain} AND small_path = ?3 AND any_case = 1 LIMIT 1`,
     )
     const bySmallPath = db.prepare<object, [number, string]>(
-      'SELECT 1 FROM aliases WHERE domain_id = ? AND small_path = ?',
+      `SELECT 1 FROM ${BY_SMALL_PATH} WHERE domain_id = ? AND small_path = ?`,
     )
     this.isTaken = ({ domainId, path }) => bySmallPath.get(domainId, smallPath(path)) !== null
     this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
@@ -354,7 +358,7 @@ export function aliasRows(db: Database) {
      UNION ALL SELECT 1 FROM disabled_codes WHERE code = ?1`,
   )
   const similar = db.prepare<Pick<StoredAlias, 'domainId' | 'path' | 'anyCase'>, [number, string]>(
-    `SELECT domain_id AS domainId, path, any_case AS anyCase FROM aliases
+    `SELECT domain_id AS domainId, path, any_case AS anyCase FROM ${BY_SMALL_PATH}
      WHERE domain_id = ? AND small_path = ?`,
   )
   const conflictOf = (

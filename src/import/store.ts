@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { type Address, addressKey, hasAddress, smallPath } from '../addresses/address.ts'
-import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
+import { aliasRows, BY_SMALL_PATH, bytesOfAliases, closedCodes } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import type { Author } from '../db/author.ts'
@@ -213,10 +213,11 @@ function storedAddresses(db: Database): Addresses {
   const columns =
     'id, account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
+  const ofDomain = 'JOIN links ON link_id = id WHERE aliases.domain_id = ?2'
   const byAlias = db.prepare<Found, [string, number, string]>(
-    `SELECT ${columns} FROM links JOIN aliases ON link_id = id
-     WHERE aliases.domain_id = ?2 AND (path = ?1 OR (small_path = ?3 AND any_case = 1))
-     ORDER BY path = ?1 DESC LIMIT 1`,
+    `SELECT ${columns} FROM aliases ${ofDomain} AND path = ?1
+     UNION ALL SELECT ${columns} FROM ${BY_SMALL_PATH} ${ofDomain}
+       AND small_path = ?3 AND any_case = 1 LIMIT 1`,
   )
   const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
     `SELECT ${columns} FROM links INDEXED BY links_url
