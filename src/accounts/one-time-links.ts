@@ -4,7 +4,7 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { oneTimeLinks as table } from '../db/schema.ts'
 import { type Authored, authoredWrite, type DataOf, perConnection, subject } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
-import type { RandomBytes } from '../lib/random.ts'
+import type { KeyDeps } from './keys.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
 import type { AccountId, PersonId } from './store.ts'
 
@@ -25,11 +25,6 @@ export const LINK_PAGES = { setup: 'setup', invite: 'join', reset: 'reset' } as 
 export const oneTimePath = (purpose: Purpose, token: string): string =>
   `/app/${LINK_PAGES[purpose]}/${token}`
 
-interface LinkDeps {
-  hasher: SecretHasher
-  random: RandomBytes
-}
-
 /** A link for the person whom it is for. The path is a secret: it is shown once. */
 export interface SentLink {
   path: string
@@ -38,7 +33,7 @@ export interface SentLink {
 
 /** A link and its stored form, which does not contain the path. */
 export function issueOneTimeLink(
-  { hasher, random }: LinkDeps,
+  { hasher, random }: Pick<KeyDeps, 'hasher' | 'random'>,
   about: Pick<NewOneTimeLink, 'purpose' | 'personId' | 'accountId' | 'role' | 'email' | 'plan'>,
   now: number,
 ): SentLink & { stored: NewOneTimeLink } {

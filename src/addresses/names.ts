@@ -178,7 +178,8 @@ export class AliasReads {
     const ofDomain = 'JOIN links ON links.id = link_id WHERE aliases.domain_id = ?1'
     this.#byPath = db.prepare<Alias, [number, string, string]>(
       `${found} aliases ${ofDomain} AND path = ?2
-       UNION ALL ${found} ${BY_SMALL_PATH} ${ofDomain} AND small_path = ?3 AND any_case = 1 LIMIT 1`,
+       UNION ALL ${found} ${BY_SMALL_PATH} ${ofDomain}
+         AND small_path = ?3 AND any_case = 1 LIMIT 1`,
     )
     const bySmallPath = db.prepare<object, [number, string]>(
       `SELECT 1 FROM ${BY_SMALL_PATH} WHERE domain_id = ? AND small_path = ?`,

@@ -8,8 +8,8 @@ import { canonicalHost } from './address.ts'
 import type { domains } from './domains.ts'
 import type { DomainMap, RequestDomain } from './map.ts'
 
-interface DomainRouteDeps extends GuardDeps {
-  data: GuardDeps['data'] & DataOf<{ domains: typeof domains }>
+type DomainRouteDeps = GuardDeps & {
+  data: DataOf<{ domains: typeof domains }>
   domains: DomainMap
 }
 

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { perConnection } from '../db/subject.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
-import { isOnPrimary, readDomainId } from './address.ts'
+import { type Address, addressText, isOnPrimary, readDomainId } from './address.ts'
 
 /** SQL: the account with the id `?1` may use the domain. */
 export const MAY_USE = `(access = 'all' OR (access = 'account' AND account_id = ?1)
@@ -17,10 +17,13 @@ export const domainUses = perConnection((db: Database) => {
     `SELECT id FROM domains
      WHERE id = (SELECT domain_id FROM accounts WHERE id = ?1) AND ${MAY_USE}`,
   )
-  const known = db.prepare<object, [number]>('SELECT 1 FROM domains WHERE id = ?')
+  const known = db.prepare<{ host: string }, [number]>('SELECT host FROM domains WHERE id = ?')
   return {
     /** The domain, or the primary one if that was removed. */
     existing: (domainId: number): number => (known.get(domainId) === null ? PRIMARY_ID : domainId),
+    /** As `PublicUrls` does, on the threads that have none. */
+    textOf: ({ domainId, path }: Address): string =>
+      addressText({ host: known.get(domainId)?.host ?? null, path }),
     mayUse: (accountId: AccountId, domainId: number): boolean =>
       isOnPrimary({ domainId }) || usable.get(accountId, domainId) !== null,
     /** The domain of new links. */

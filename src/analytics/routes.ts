@@ -1,12 +1,11 @@
 import { Elysia } from 'elysia'
-import type { ResolveDeps } from '../addresses/resolve.ts'
 import type { CountedLinks, HitSeries } from '../hits/series.ts'
 import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { DAY } from '../lib/clock.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
-import type { Link } from '../links/link.ts'
+import type { Kit } from '../links/kit.ts'
 import { requireOwnedLink } from '../links/update.ts'
 import { hitsOverTime, parseSpan, visitsCsv, visitsView } from './read.ts'
 import {
@@ -19,11 +18,7 @@ import {
 } from './schema.ts'
 import type { VisitDetails } from './visits.ts'
 
-interface Deps extends GuardDeps, ResolveDeps<Link> {
-  data: GuardDeps['data'] & ResolveDeps<Link>['data']
-  series: HitSeries
-  visitDetails: VisitDetails
-}
+type Deps = Kit & GuardDeps & { series: HitSeries; visitDetails: VisitDetails }
 
 const DESCRIPTION = [
   'Hits per hour (at most 31 days, of the last 100) or per UTC day (at most 400 days, of the last',

@@ -3,14 +3,9 @@ import { basename } from 'node:path'
 import { Argument, type Command, Option } from '@commander-js/extra-typings'
 import type { Account } from '../accounts/store.ts'
 import { Hopcode } from '../client/client.ts'
-import {
-  EXPORT_FORMATS,
-  type ExportFileDeps,
-  type ExportFormat,
-  exportPage,
-} from '../import/export.ts'
+import { EXPORT_FORMATS, type ExportFormat, exportPage } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
-import { hostsFor, type ImportDeps, importLines } from '../import/lines.ts'
+import { hostsFor, type ImportKit, importLines } from '../import/lines.ts'
 import { isFine } from '../import/outcomes.ts'
 import { type Found, type ImportOptions, SENT_ROWS_MAX } from '../import/plan.ts'
 import { readInProcess } from '../import/reader.ts'
@@ -20,6 +15,7 @@ import { SourceError, type SourceFile } from '../import/source.ts'
 import { print, printNotice } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import type { Stored } from '../links/quota.ts'
+import type { ListKit } from '../lists/export.ts'
 import { accountOf, findAccount } from './accounts.ts'
 import type { Administration } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
@@ -137,7 +133,7 @@ function formatAndFiles(words: readonly string[]): {
 }
 
 /** What the service needs for these commands. */
-export type MovingDeps = Pick<Administration, 'data'> & ImportDeps & ExportFileDeps
+export type MovingDeps = Pick<Administration, 'data'> & ImportKit & ListKit
 
 /** What the commands run in the service. */
 export const movingCommands = { importBatch, exportBatch, importHosts }

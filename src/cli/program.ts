@@ -2,18 +2,55 @@ import { Command, type CommandUnknownOpts, Help } from '@commander-js/extra-typi
 import { listSettings } from '../config.ts'
 import { print, printError } from '../lib/log.ts'
 import { VERSION } from '../lib/version.ts'
-import { addAccountCommands, addKeyCommands } from './accounts.ts'
+import { accountCommands, addAccountCommands, addKeyCommands } from './accounts.ts'
+import type { Administration } from './administration.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCheckCommand } from './check.ts'
 import { addClusterCommands } from './cluster.ts'
 import { addCompletionCommand } from './completion.ts'
-import { addDomainCommands } from './domains.ts'
-import { addLinkCommands } from './links.ts'
-import { addMemberCommands } from './members.ts'
-import { addMovingCommands } from './moving.ts'
+import { addDomainCommands, domainCommands } from './domains.ts'
+import { addLinkCommands, linkCommands } from './links.ts'
+import { addMemberCommands, memberCommands } from './members.ts'
+import { addMovingCommands, type MovingDeps, movingCommands } from './moving.ts'
 import { addRemoteCommands } from './remote.ts'
 import { addRestoreCommand } from './restore.ts'
-import { addHealthCommand, addMaintenanceCommands } from './service.ts'
+import { addHealthCommand, addMaintenanceCommands, maintenanceCommands } from './service.ts'
+import type { Functions } from './socket.ts'
+
+type ServiceFunctions = Functions<Administration & MovingDeps>
+
+interface Group {
+  title: string
+  /** Commands in the order of help. */
+  add: readonly ((program: Command) => void)[]
+  /** Those of their functions that run in a running service. */
+  functions?: ServiceFunctions
+}
+
+const GROUPS: readonly Group[] = [
+  {
+    title: 'Service:',
+    add: [addHealthCommand, addCheckCommand, addMaintenanceCommands, addDomainCommands],
+    functions: { ...maintenanceCommands, ...domainCommands },
+  },
+  {
+    title: 'Links:',
+    add: [addRemoteCommands, addLinkCommands, addMovingCommands],
+    functions: { ...linkCommands, ...movingCommands },
+  },
+  {
+    title: 'Accounts, people and API keys:',
+    add: [(program) => addMemberCommands(addAccountCommands(program)), addKeyCommands],
+    functions: { ...accountCommands, ...memberCommands },
+  },
+  { title: 'Backups:', add: [addBackupCommand, addRestoreCommand] },
+  { title: 'Several hosts:', add: [addClusterCommands] },
+]
+
+export const SERVICE_FUNCTIONS: ServiceFunctions = Object.assign(
+  {},
+  ...GROUPS.map(({ functions }) => functions),
+)
 
 /**
  * The command line. Each command has its definition, its help and its handler in one file. A wrong
@@ -53,22 +90,10 @@ export function createProgram(serve: () => Promise<void>): Command {
         'hopcode help settings',
     )
     .action(serve)
-  addHealthCommand(program)
-  addCheckCommand(program)
-  addMaintenanceCommands(program)
-  addDomainCommands(program)
-  program.commandsGroup('Links:')
-  addRemoteCommands(program)
-  addLinkCommands(program)
-  addMovingCommands(program)
-  program.commandsGroup('Accounts, people and API keys:')
-  addMemberCommands(addAccountCommands(program))
-  addKeyCommands(program)
-  program.commandsGroup('Backups:')
-  addBackupCommand(program)
-  addRestoreCommand(program)
-  program.commandsGroup('Several hosts:')
-  addClusterCommands(program)
+  for (const group of GROUPS) {
+    program.commandsGroup(group.title)
+    for (const add of group.add) add(program)
+  }
   program.commandsGroup('Help:')
   program
     .command('help')

@@ -11,14 +11,8 @@ import { setThreadPriority } from '../lib/priority.ts'
 import { secureRandom } from '../lib/random.ts'
 import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
-import { accountCommands } from './accounts.ts'
-import type { Administration } from './administration.ts'
-import { domainCommands } from './domains.ts'
-import { linkCommands } from './links.ts'
-import { memberCommands } from './members.ts'
-import { type MovingDeps, movingCommands } from './moving.ts'
-import { maintenanceCommands } from './service.ts'
-import { type Functions, serveCommands } from './socket.ts'
+import { SERVICE_FUNCTIONS } from './program.ts'
+import { serveCommands } from './socket.ts'
 
 /** Time limit of the whole stop, regardless of clients and the disk. */
 const STOP_DEADLINE_MS = 9000
@@ -79,21 +73,12 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   }
 }
 
-const COMMANDS: Functions<Administration & MovingDeps> = {
-  ...accountCommands,
-  ...domainCommands,
-  ...memberCommands,
-  ...linkCommands,
-  ...maintenanceCommands,
-  ...movingCommands,
-}
-
 /** Commands are refused if the disk has no room for the socket; the service runs all the same. */
 function openForCommands({ dataDir, host, baseUrl }: Config, app: App, log: Log) {
   try {
     return serveCommands({
       dataDir,
-      commands: COMMANDS,
+      commands: SERVICE_FUNCTIONS,
       deps: { ...app.administration, baseUrl },
       greeting: { base_url: baseUrl, address: localAddress(host, app.port) },
       log,

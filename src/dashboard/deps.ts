@@ -13,14 +13,12 @@ import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
 import { ImportJobs } from '../import/jobs.ts'
+import type { ImportKit } from '../import/lines.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { CreateDeps } from '../links/create.ts'
 import { AccountDeletion } from '../links/deletion.ts'
 import type { DestinationReads } from '../links/destination.ts'
-import type { PropertiesDeps } from '../links/properties.ts'
-import type { ReadDeps } from '../links/read.ts'
-import type { ListDeps } from '../lists/views.ts'
+import type { ListKit } from '../lists/export.ts'
 import type { QrImages } from '../qr/images.ts'
 import { lastBackupAt } from '../status/last-backup.ts'
 import type { Vitals } from '../status/vitals.ts'
@@ -31,30 +29,32 @@ import { Cookies } from './auth/cookies.ts'
 export const OIDC_CALLBACK = '/app/sign-in/oidc/callback'
 
 /** Parts of the service that the pages use. */
-interface CommonDeps extends CreateDeps, ReadDeps, ListDeps, PropertiesDeps, GuardDeps {
-  data: Data
-  passwords: Passwords
-  bodies: RequestBodies
-  unsent: UnsentResponses
-  destinations: Pick<DestinationReads, 'findByCode'>
-  images: Pick<
-    QrImages,
-    | 'render'
-    | 'countWithoutRoom'
-    | 'renderText'
-    | 'sheetSvg'
-    | 'sheetPdf'
-    | 'holdZip'
-    | 'checkLogo'
-    | 'isReadable'
-  >
-  vitals: () => Vitals
-  series: HitSeries
-  visitDetails: VisitDetails
-  top: TopLinks
-  blocklist: Pick<Blocklist, 'isBlocked' | 'isOwn' | 'refusalOf' | 'state'>
-  log: Log
-}
+type CommonDeps = ImportKit &
+  ListKit &
+  GuardDeps & {
+    data: Data
+    passwords: Passwords
+    bodies: RequestBodies
+    unsent: UnsentResponses
+    destinations: Pick<DestinationReads, 'findByCode'>
+    images: Pick<
+      QrImages,
+      | 'render'
+      | 'countWithoutRoom'
+      | 'renderText'
+      | 'sheetSvg'
+      | 'sheetPdf'
+      | 'holdZip'
+      | 'checkLogo'
+      | 'isReadable'
+    >
+    vitals: () => Vitals
+    series: HitSeries
+    visitDetails: VisitDetails
+    top: TopLinks
+    blocklist: Pick<Blocklist, 'isBlocked' | 'isOwn' | 'refusalOf' | 'state'>
+    log: Log
+  }
 
 interface DashboardOptions {
   config: Config

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { z } from 'zod'
+import { invalid } from '../../test/support/refusals.ts'
 import { AppError } from '../errors.ts'
 import { checkColor, parseQrOptions, QrQuery, qrQueryOf } from './options.ts'
 
@@ -57,19 +58,6 @@ const accepted = [
 test.each(accepted)('the query $query is accepted', ({ query, options }) => {
   expect(parseQrOptions(parameters(query))).toEqual({ ...DEFAULTS, ...options })
 })
-
-const MESSAGES = {
-  format: 'Invalid format: must be png or svg',
-  size: 'Invalid size: must be an integer between 64 and 2048',
-  dark: 'Invalid dark: must be a hex color like #1a2e4f',
-  light: 'Invalid light: must be a hex color like #1a2e4f',
-  margin: 'Invalid margin: must be an integer between 0 and 16',
-  level: 'Invalid level: must be L, M, Q or H',
-  logo: 'Invalid logo: must be 0 or 1',
-  caption: 'Invalid caption: must be 1 or a text of at most 40 characters',
-  mm: 'Invalid mm: must be a number of millimetres between 5 and 900',
-  transparent: 'Invalid transparent: must be 0 or 1',
-}
 
 const badSizes = [
   '',
@@ -146,7 +134,7 @@ test.each(refusals)('the query $query is refused with a message of its own', ({ 
   expect(refusalOf(parameters(query))).toMatchObject({
     code: 'invalid_value',
     status: 400,
-    message: MESSAGES[name],
+    message: invalid(name),
   })
 })
 
@@ -164,9 +152,8 @@ const undrawable = [
 
 test.each(undrawable)('the caption $caption is refused, and names $character', (row) => {
   const { caption, character } = row
-  expect(refusalOf({ caption }).message).toBe(
-    `Invalid caption: must be in Latin, Greek or Cyrillic letters, without ${character}`,
-  )
+  const { message } = refusalOf({ caption })
+  expect([message, message.endsWith(` without ${character}`)]).toEqual([invalid('caption'), true])
 })
 
 const unreadable = [
@@ -183,28 +170,29 @@ const unreadable = [
 test.each(unreadable)('readers cannot tell $dark from $light: refused', (query) => {
   expect(refusalOf(query)).toMatchObject({
     status: 400,
-    message:
-      'Invalid dark: must be much darker than the background, or readers cannot read the code',
+    message: invalid('dark'),
   })
 })
 
 test('a parameter that is no text at all, like a repeated one, is refused with the same message', () => {
-  for (const [name, message] of Object.entries(MESSAGES)) {
+  for (const name of new Set(refusals.map((refusal) => refusal.name))) {
     const query: Record<string, never> = JSON.parse(`{"${name}":["64","64"]}`)
-    expect(refusalOf(query).message).toBe(message)
+    expect(refusalOf(query).message).toEqual(invalid(name))
   }
 })
 
 test('of several bad parameters the first in the order of the spec is named', () => {
-  expect(refusalOf({ light: 'x', dark: 'x', size: 'x', format: 'x' }).message).toBe(MESSAGES.format)
-  expect(refusalOf({ light: 'x', dark: 'x', size: 'x' }).message).toBe(MESSAGES.size)
-  expect(refusalOf({ light: 'x', dark: 'x' }).message).toBe(MESSAGES.dark)
+  expect(refusalOf({ light: 'x', dark: 'x', size: 'x', format: 'x' }).message).toEqual(
+    invalid('format'),
+  )
+  expect(refusalOf({ light: 'x', dark: 'x', size: 'x' }).message).toEqual(invalid('size'))
+  expect(refusalOf({ light: 'x', dark: 'x' }).message).toEqual(invalid('dark'))
 })
 
 test('an svg ignores the size, even a bad one, but not a bad color', () => {
   expect(parseQrOptions({ format: 'svg', size: '64' })).toEqual({ ...DEFAULTS, format: 'svg' })
   expect(parseQrOptions({ format: 'svg', size: 'huge' })).toEqual({ ...DEFAULTS, format: 'svg' })
-  expect(refusalOf({ format: 'svg', dark: 'x' }).message).toBe(MESSAGES.dark)
+  expect(refusalOf({ format: 'svg', dark: 'x' }).message).toEqual(invalid('dark'))
 })
 
 test('OpenAPI describes the size as an integer with its bounds, and every default', () => {

@@ -14,6 +14,9 @@ interface Answer {
   headers?: Readonly<Record<string, string>>
 }
 
+/** The chapters of the description, in its order. */
+export const TAGS = ['Links', 'QR codes', 'Redirects', 'Status'] as const
+
 interface Description {
   /**
    * Unique among operations, and no reserved word of a language: generated clients use it as the
@@ -23,7 +26,7 @@ interface Description {
   summary: string
   description?: string
   /** Default: links. */
-  tag?: 'Links' | 'QR codes' | 'Redirects' | 'Status'
+  tag?: (typeof TAGS)[number]
   /** No API key is required. */
   isPublic?: boolean
   body?: z.ZodType

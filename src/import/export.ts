@@ -1,20 +1,14 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Address, isSameAddress } from '../addresses/address.ts'
-import type { AliasReads, StoredAlias } from '../addresses/names.ts'
+import type { StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
-import { type Clock, isoTime } from '../lib/clock.ts'
+import { isoTime } from '../lib/clock.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
 import { importersCsv } from '../lists/csv.ts'
-import { type ExportDeps, exportPiece } from '../lists/export.ts'
+import { exportPiece, type ListKit } from '../lists/export.ts'
 import { HEADER_FIELD } from './line.ts'
-
-export interface ExportFileDeps extends Omit<ExportDeps, 'pages'> {
-  addresses: PublicUrls
-  clock: Clock
-  data: ExportDeps['data'] & { aliases: Pick<AliasReads, 'ofLinks'> }
-}
 
 export const EXPORT_FORMATS = ['jsonl', 'csv'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
@@ -30,7 +24,7 @@ interface ExportQuery {
  * import accepts; without those whose deletion is scheduled. `next`: absent at the end.
  */
 export async function exportPage(
-  deps: ExportFileDeps,
+  deps: ListKit,
   accountId: AccountId,
   { format, above }: ExportQuery,
 ): Promise<{ text: string; next: number | undefined }> {
@@ -48,7 +42,7 @@ export async function exportPage(
 
 /** The whole file, in chunks that are read on demand. */
 export async function* exportFile(
-  deps: ExportFileDeps,
+  deps: ListKit,
   accountId: AccountId,
   format: ExportFormat,
 ): AsyncGenerator<string, void, undefined> {

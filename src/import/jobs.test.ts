@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Account } from '../accounts/store.ts'
 import { createLog } from '../lib/log.ts'
 import { ImportJobs } from './jobs.ts'
-import type { ImportDeps } from './lines.ts'
+import type { ImportKit } from './lines.ts'
 
 const MIB = 1024 * 1024
 const OPTIONS = {
@@ -15,7 +15,7 @@ const OPTIONS = {
 /** Jobs whose files have no row that needs the service, and hence no dependencies. */
 function importJobs() {
   const log = createLog({ level: 'error', human: false, write: () => {} })
-  const jobs = new ImportJobs({ log } as ImportDeps & { log: typeof log })
+  const jobs = new ImportJobs({ log } as ImportKit & { log: typeof log })
   const check = (id: number, bytes: number, isTrusted = false) => {
     const blob = new Blob(['x'.repeat(bytes)])
     jobs.check(

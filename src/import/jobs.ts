@@ -5,7 +5,7 @@ import { MINUTE } from '../lib/clock.ts'
 import { FairQueue } from '../lib/fair-queue.ts'
 import type { Log } from '../lib/log.ts'
 import { type Hold, SharedBudget } from '../limits/shared-budget.ts'
-import { hostsFor, type ImportDeps, importRows } from './lines.ts'
+import { hostsFor, type ImportKit, importRows } from './lines.ts'
 import type { ImportOptions } from './plan.ts'
 import { readInProcess } from './reader.ts'
 import { type ImportedRow, runImport, type Summary, writeReport } from './run.ts'
@@ -64,7 +64,7 @@ const newPool = (atOnce: number, budget = new SharedBudget(BYTES_MAX)) => ({
 
 /** Imports of the dashboard, one for each account. They run in the background. */
 export class ImportJobs {
-  readonly #deps: ImportDeps & { log: Log }
+  readonly #deps: ImportKit & { log: Log }
   readonly #jobs = new LRUCache<AccountId, ImportJob>({
     max: JOBS_MAX,
     ttl: STORED_MS,
@@ -79,7 +79,7 @@ export class ImportJobs {
   readonly #small = newPool(RUNNING_MAX.small, this.#others.budget)
   readonly #closing = new AbortController()
 
-  constructor(deps: ImportDeps & { log: Log }) {
+  constructor(deps: ImportKit & { log: Log }) {
     this.#deps = deps
   }
 

@@ -102,16 +102,12 @@ export interface ImportRow {
   passwordHash?: string | undefined
   /** What was left out of the row. */
   note?: string
-}
-
-interface CountedRow extends Pick<ImportRow, 'url'> {
-  aliases: readonly { path: string }[]
-  aliasesAnyCase: readonly { path: string }[]
-  properties: Omit<PropertiesFields, 'domain'>
+  /** Its result, unless it is stored already. */
+  refusal?: RowResult
 }
 
 /** About as many characters as the line of a row has. */
-export function charactersOf({ url, aliases, aliasesAnyCase, properties }: CountedRow): number {
+export function charactersOf({ url, aliases, aliasesAnyCase, properties }: ImportRow): number {
   const { title, note, tags = [], expired_url, destinations = [] } = properties
   const urls = [url?.text, expired_url?.text, ...destinations.map((one) => JSON.stringify(one))]
   const paths = [...aliases, ...aliasesAnyCase].map(({ path }) => path)

@@ -1,7 +1,5 @@
 import type { Account } from '../accounts/store.ts'
-import type { Address, NamedAddress } from '../addresses/address.ts'
 import type { domains } from '../addresses/domains.ts'
-import type { AliasRules } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { authorOf } from '../db/author.ts'
 import type { DataOf } from '../db/subject.ts'
@@ -9,29 +7,18 @@ import { REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import { refusalOfUrls } from '../links/check.ts'
-import type { WriteDeps } from '../links/create.ts'
+import type { Kit } from '../links/kit.ts'
 import { packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
-import {
-  type LinkProperties,
-  NO_PROPERTIES,
-  type PropertiesChange,
-  startsAfterExpiry,
-} from '../links/property-table.ts'
-import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
+import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
+import { addStored, NOTHING_STORED, type Stored } from '../links/quota.ts'
 import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
 import { charactersOf, type ImportRow, PASSWORDS_PER_CALL, parseLine } from './line.ts'
-import { type RowResult, refused } from './outcomes.ts'
-import type { ImportMessage, ImportResult, imports, StoredResult, StoredRow } from './store.ts'
+import { isCreated, type RowResult, refused } from './outcomes.ts'
+import type { ImportMessage, ImportResult, imports, StoredRow } from './store.ts'
 
-export interface ImportDeps
-  extends Pick<
-    WriteDeps,
-    'blocklist' | 'clock' | 'destinationPolicy' | 'hasher' | 'passwords' | 'plans'
-  > {
-  aliasRules: AliasRules
-  addresses: PublicUrls
+export type ImportKit = Kit & {
   data: DataOf<{ imports: typeof imports; domains: typeof domains }>
 }
 
@@ -59,7 +46,7 @@ const LINES_AT_ONCE = 50
 
 /** `importRows` of lines of Hopcode's own format. A bad line fails alone. */
 export async function importLines(
-  deps: ImportDeps,
+  deps: ImportKit,
   account: Account,
   lines: readonly string[],
   options: ImportOptions = {},
@@ -72,7 +59,7 @@ export async function importLines(
  * `invalid_api_key` if the account or the key is not active.
  */
 export async function importRows(
-  deps: ImportDeps,
+  deps: ImportKit,
   account: Account,
   rows: readonly (ImportRow | RowResult)[],
   { dryRun = false, before = NOTHING_STORED, isOperator = false }: ImportOptions = {},
@@ -80,7 +67,7 @@ export async function importRows(
   const allowed = {
     aliases: isOperator || deps.aliasRules.mayAdd(account.id),
     destinations: isOperator || deps.destinationPolicy.mayAdd(account.id),
-    domains: domainsFor(deps, account, { isOperator }),
+    hosts: hostsFor(deps, account, { isOperator }),
   }
   const checked = await batchSlices.map(rows, LINES_AT_ONCE, (row) => checkRow(deps, row, allowed))
   collectGarbage(rows.length * CHARACTERS_OF_LINE)
@@ -93,7 +80,7 @@ export async function importRows(
   )
   const send = dryRun ? planner(deps, before) : importer(deps, account)
   const { results, stored } = await sendAll(deps, account, found.filter(isAllowed), send)
-  const resultOf = (row: CheckedRow) => {
+  const resultOf = (row: ImportRow) => {
     const result = compared.results.get(row) ?? results.get(row)
     return isAllowed(row) || result?.outcome === 'exists' ? result : row.refusal
   }
@@ -103,66 +90,45 @@ export async function importRows(
   }
 }
 
-const isAllowed = ({ refusal }: CheckedRow): boolean => refusal === undefined
+const isAllowed = ({ refusal }: ImportRow): boolean => refusal === undefined
 
 async function sendAll(
-  deps: ImportDeps,
+  deps: ImportKit,
   account: Account,
-  rows: readonly CheckedRow[],
+  rows: readonly ImportRow[],
   send: ReturnType<typeof importer>,
 ) {
   let stored = NOTHING_STORED
-  const results = new Map<CheckedRow, RowResult>()
-  for (let at = 0; at < rows.length; at = results.size) {
+  const results = new Map<ImportRow, RowResult>()
+  for (let at = 0; at < rows.length; ) {
     const sent = rowsOfCall(rows, at)
+    at += sent.length
     const message = await messageOf(deps, account, sent)
     const result = await send(message, sent)
-    const found = JSON.parse(result.results) as StoredResult[]
-    for (const [i, row] of sent.entries()) {
-      results.set(row, rowResult(deps, account, row, found[i] as StoredResult))
-    }
+    const found = JSON.parse(result.results) as RowResult[]
+    const now = deps.clock()
+    for (const [i, row] of sent.entries()) results.set(row, noted(found[i] as RowResult, row, now))
     collectGarbage(message.rows.length)
     stored = addStored(stored, result.stored)
   }
   return { results, stored }
 }
 
-/** A row that may be stored. */
-interface CheckedRow
-  extends Omit<ImportRow, 'aliases' | 'aliasesAnyCase' | 'displayed' | 'properties'> {
-  aliases: readonly Address[]
-  aliasesAnyCase: readonly Address[]
-  displayed: Address | null
-  properties: PropertiesChange
-  /** Its result, unless it is stored already. */
-  refusal?: RowResult
-}
-
-/** The ids of domains by their hosts; that of the primary one also by null. */
-type Domains = ReadonlyMap<string | null, number>
-
 /** The domains that links of an import may have, the primary one first. */
-function domainsFor(
-  { addresses, data: { domains } }: Pick<ImportDeps, 'addresses' | 'data'>,
+export function hostsFor(
+  { addresses, data: { domains } }: Pick<ImportKit, 'addresses' | 'data'>,
   account: Account,
   { isOperator = false }: Pick<ImportOptions, 'isOperator'> = {},
-): Domains {
-  const { primary } = addresses
+): string[] {
   const others = isOperator ? domains.list() : domains.listFor(account.id)
-  const beside = others.filter(({ host }) => host !== primary.host)
-  const byHost = [primary, ...beside].map(({ host, id }) => [host, id] as const)
-  return new Map([[null, primary.id], ...byHost])
+  return [...new Set([addresses.primary.host, ...others.map(({ host }) => host)])]
 }
-
-/** Their hosts. */
-export const hostsFor = (...args: Parameters<typeof domainsFor>): string[] =>
-  [...domainsFor(...args).keys()].filter((host) => host !== null)
 
 /** Replaces the password of each row by its hash, and rows with too many of them by a refusal. */
 async function hashPasswords(
-  { passwords }: ImportDeps,
+  { passwords }: ImportKit,
   account: Account,
-  rows: (CheckedRow | RowResult)[],
+  rows: (ImportRow | RowResult)[],
 ): Promise<void> {
   let hashed = 0
   for (const [at, row] of rows.entries()) {
@@ -181,7 +147,7 @@ async function hashPasswords(
 }
 
 /** The next rows that one call may have. */
-function rowsOfCall(rows: readonly CheckedRow[], start: number): CheckedRow[] {
+function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
   let room = CHARACTERS_PER_CALL
   const next = rows.slice(start, start + ROWS_PER_CALL)
   const end = next.findIndex((row) => {
@@ -191,10 +157,10 @@ function rowsOfCall(rows: readonly CheckedRow[], start: number): CheckedRow[] {
   return end < 0 ? next : next.slice(0, Math.max(1, end))
 }
 
-const isRow = (row: CheckedRow | RowResult): row is CheckedRow => !('outcome' in row)
+const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
 
 /** Decides about rows without writing them. */
-function planner({ data }: ImportDeps, before: Stored) {
+function planner({ data }: ImportKit, before: Stored) {
   let planned = before
   return async (message: ImportMessage): Promise<ImportResult> => {
     const args = { ...message, before: planned }
@@ -225,9 +191,9 @@ const FIRST_ROWS = 8
  * Where the first rows are not new, the reader decides about all: rows that exist, which are most
  * if a file is imported again, take no time of the writer and no room in the log of a cluster.
  */
-function importer(deps: ImportDeps, account: Account) {
+function importer(deps: ImportKit, account: Account) {
   const plan = (message: ImportMessage) => deps.data.imports.plan(message, { background: true })
-  return async (message: ImportMessage, rows: readonly CheckedRow[]): Promise<ImportResult> => {
+  return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
     const first = await plan(await messageOf(deps, account, rows.slice(0, FIRST_ROWS)))
     const planned = isUnchanged(first) ? await plan(message) : undefined
     return planned && isUnchanged(planned) ? planned : write(deps, message)
@@ -238,21 +204,22 @@ const isUnchanged = ({ stored, restored }: ImportResult): boolean =>
   stored.links === 0 && restored.length === 0
 
 /** A background call: other writes come first. */
-async function write({ data }: ImportDeps, message: ImportMessage): Promise<ImportResult> {
+async function write({ data }: ImportKit, message: ImportMessage): Promise<ImportResult> {
   return data.imports.add(message, { background: true, isAcknowledged: true })
 }
 
 /** The row if it may be stored, or else its result. */
 function checkRow(
-  { aliasRules, blocklist, destinationPolicy }: ImportDeps,
-  given: ImportRow | RowResult,
-  allowed: { aliases: boolean; destinations: boolean; domains: Domains },
-): CheckedRow | RowResult {
-  if ('outcome' in given) return given
-  const aliases = [...given.aliases, ...given.aliasesAnyCase]
+  { aliasRules, blocklist, destinationPolicy }: ImportKit,
+  row: ImportRow | RowResult,
+  allowed: { aliases: boolean; destinations: boolean; hosts: readonly string[] },
+): ImportRow | RowResult {
+  if ('outcome' in row) return row
+  const { url, properties } = row
+  const aliases = [...row.aliases, ...row.aliasesAnyCase]
   const paths = aliases.map(({ path }) => path)
-  const named = [given.properties.domain, ...aliases.map(({ host }) => host)]
-  const unknown = named.find((host) => host !== undefined && !allowed.domains.has(host))
+  const named = [properties.domain, ...aliases.map(({ host }) => host)]
+  const unknown = named.find((host) => host != null && !allowed.hosts.includes(host))
   if (unknown) {
     const hint = 'an owner of the service can add it with hopcode domain add'
     return refused('unknown_domain', `${unknown} is not a domain of this service: ${hint}`)
@@ -264,11 +231,9 @@ function checkRow(
       `Paths such as /${reserved} are reserved for the service itself`,
     )
   }
-  const row = onDomains(allowed.domains, given)
   if (paths.length > 0 && !allowed.aliases) {
     return { ...row, refusal: refused('not_allowed', REFUSALS.alias_not_allowed.message()) }
   }
-  const { url, properties } = row
   const blocked = refusalOfUrls(blocklist, { ...properties, url })
   if (blocked) return { ...row, refusal: refused('blocked', blocked.message) }
   const { starts_at = null, expires_at = null, destinations = [] } = properties
@@ -287,43 +252,36 @@ function checkRow(
 const joined = (first: string | undefined, second: string): string =>
   first === undefined ? second : `${first}. ${second}`
 
-/** The row with the ids of its domains. */
-function onDomains(domains: Domains, row: ImportRow): CheckedRow {
-  const idOf = (host: string | null) => domains.get(host) as number
-  const addressesOf = (list: readonly NamedAddress[]) =>
-    list.map(({ host, path }) => ({ domainId: idOf(host), path }))
-  const { domain } = row.properties
-  return {
-    ...row,
-    aliases: addressesOf(row.aliases),
-    aliasesAnyCase: addressesOf(row.aliasesAnyCase),
-    displayed: addressesOf(row.displayed ? [row.displayed] : [])[0] ?? null,
-    properties: { ...row.properties, domain: domain === undefined ? undefined : idOf(domain) },
-  }
-}
-
 const NOT_ALLOWED = REFUSALS.destinations_not_allowed.message()
 const NO_COUNTRIES = 'Destinations by country match nobody without COUNTRY_FILE or COUNTRY_HEADER'
 
-function propertiesOf({ properties, passwordHash }: CheckedRow) {
-  const { expired_url: expired, password: _, ...rest } = properties
+function propertiesOf(
+  { properties, passwordHash }: ImportRow,
+  { idOf }: Pick<PublicUrls, 'idOf'>,
+): LinkProperties {
+  const { expired_url: expired, password: _, domain, ...rest } = properties
   const set = Object.entries(rest).filter(([, value]) => value !== undefined)
-  const tags = [...new Set(rest.tags ?? [])].sort()
-  const expired_url = expired?.text ?? null
-  const password = passwordHash ?? null
-  const found = { ...Object.fromEntries(set), tags, expired_url, password }
-  return { ...NO_PROPERTIES, ...found } as LinkProperties
+  return {
+    ...NO_PROPERTIES,
+    ...Object.fromEntries(set),
+    tags: [...new Set(rest.tags ?? [])].sort(),
+    expired_url: expired?.text ?? null,
+    password: passwordHash ?? null,
+    domain: idOf(domain ?? null),
+  }
 }
 
 async function messageOf(
-  { addresses, clock, hasher, plans }: ImportDeps,
+  { addresses, clock, hasher, plans }: ImportKit,
   account: Account,
-  rows: readonly CheckedRow[],
+  rows: readonly ImportRow[],
 ): Promise<ImportMessage> {
   const now = clock()
-  const { textOf } = addresses
+  const { addressOf, textOf } = addresses
   const prepared = await batchSlices.map(rows, LINES_AT_ONCE, (row) => {
-    const { code, typedCode, url, aliases, aliasesAnyCase, createdAt, hits } = row
+    const { code, typedCode, url, createdAt, hits } = row
+    const aliases = row.aliases.map(addressOf)
+    const aliasesAnyCase = row.aliasesAnyCase.map(addressOf)
     const [alias] = [...aliases, ...aliasesAnyCase]
     const name = code ?? (alias && textOf(alias)) ?? url?.href ?? ''
     // It follows from the row, so that a row that is sent again has it too. No passcode has it.
@@ -337,10 +295,10 @@ async function messageOf(
       url: url?.text ?? null,
       aliases,
       aliasesAnyCase,
-      displayed: row.displayed,
-      createdAt: createdAt !== null && createdAt > 0 && createdAt <= now ? createdAt : now,
+      displayed: row.displayed && addressOf(row.displayed),
+      createdAt: createdAt !== null && isPlausible(createdAt, now) ? createdAt : now,
       hits,
-      properties: hasProperties ? propertiesOf(row) : undefined,
+      properties: hasProperties ? propertiesOf(row, addresses) : undefined,
     }
     return { stored, secrets: { urlKey: url && urlKey(url), passcodeHash: hash } }
   })
@@ -352,33 +310,14 @@ async function messageOf(
   }
 }
 
-function rowResult(
-  { addresses, clock, plans }: ImportDeps,
-  account: Account,
-  row: CheckedRow,
-  [what, code, created, taken]: StoredResult,
-): RowResult {
-  switch (what) {
-    case 'created': {
-      const isPaused = row.properties.paused === true
-      const outcome = isPaused ? 'created_paused' : created.length > 0 ? 'created_alias' : 'created'
-      return { outcome, code, message: notesOf(row, taken.map(addresses.textOf), clock()) }
-    }
-    case 'exists':
-      return { outcome: 'exists', code, message: '' }
-    case 'kept':
-      return { outcome: 'kept', code, message: 'Your link at this address has another URL' }
-    case 'path_taken':
-      return refused('path_taken', 'The address is in use')
-    default:
-      return refused('quota', quotaError(what, plans[account.plan]).message)
-  }
-}
+const isPlausible = (createdAt: number, now: number): boolean => createdAt > 0 && createdAt <= now
 
-function notesOf({ createdAt, note }: CheckedRow, taken: readonly string[], now: number): string {
-  const notes = taken.map((name) => `The alias ${name} is in use and was left out`)
-  if (note !== undefined) notes.push(note)
-  const isDated = createdAt === null || (createdAt > 0 && createdAt <= now)
-  if (!isDated) notes.push('The date of creation is not plausible: the time of the import is used')
-  return notes.join('. ')
+/** The result of a row with what an import has changed in its link. */
+function noted(result: RowResult, { createdAt, note }: ImportRow, now: number): RowResult {
+  if (!isCreated(result.outcome)) return result
+  const notes = [result.message, note]
+  if (createdAt !== null && !isPlausible(createdAt, now)) {
+    notes.push('The date of creation is not plausible: the time of the import is used')
+  }
+  return { ...result, message: notes.filter(Boolean).join('. ') }
 }

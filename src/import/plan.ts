@@ -40,7 +40,8 @@ export interface ReadOptions<As extends keyof SentRows> extends ImportOptions {
   rowsMax?: number | undefined
 }
 
-export interface ReadRow<Sent> {
+/** A row of a file. It has either what is sent of it, or its result already. */
+export interface ReadRow<Sent> extends Partial<RowResult> {
   line: number
   /** Empty where the row has none. */
   path: string
@@ -50,8 +51,6 @@ export interface ReadRow<Sent> {
   hits?: number
   /** What Hopcode does not have of the link. */
   lost?: readonly string[]
-  /** Set if the row is not sent. */
-  result?: RowResult
   sent?: Sent
 }
 
@@ -288,7 +287,7 @@ class Batch<As extends keyof SentRows> {
     const row = { line: link.line, path, notes: notesOf(link, this.#options) }
     const result = this.#refuse(link)
     if (result) {
-      this.#push({ ...row, result }, path.length)
+      this.#push({ ...row, ...result }, path.length)
       return
     }
     if (keptPasswordOf(link, this.#options)) this.#passwords++
@@ -316,7 +315,7 @@ class Batch<As extends keyof SentRows> {
     const refusal =
       parsed && ('outcome' in parsed ? parsed : this.#findRepeated(row.line, source, parsed))
     if (refusal) {
-      this.#push({ ...row, result: refusal }, row.path.length)
+      this.#push({ ...row, ...refusal }, row.path.length)
       return
     }
     const text = typeof line === 'string' ? line : as === 'lines' ? JSON.stringify(line) : ''

@@ -8,16 +8,13 @@ import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { utf8Text } from '../lib/utf8.ts'
 import { strictBody } from '../links/schema.ts'
-import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
+import type { ListKit } from '../lists/export.ts'
+import { EXPORT_FORMATS, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
-import { type ImportDeps, importLines } from './lines.ts'
+import { type ImportKit, importLines } from './lines.ts'
 import { OUTCOMES } from './outcomes.ts'
 
-interface Deps extends Omit<ImportDeps, 'data'>, Omit<ExportFileDeps, 'data'>, GuardDeps {
-  data: GuardDeps['data'] & ImportDeps['data'] & ExportFileDeps['data']
-  bodies: RequestBodies
-  unsent: UnsentResponses
-}
+type Deps = ImportKit & ListKit & GuardDeps & { bodies: RequestBodies; unsent: UnsentResponses }
 
 export const importRoutes = (deps: Deps) =>
   new Elysia({ name: 'import' }).use(postRoute(deps)).use(exportRoute(deps))

@@ -6,11 +6,8 @@ import type { Found, Reading, ReadRow } from './plan.ts'
 
 /** Sends what was read to a service, and says what became of each row. */
 
-export interface ImportedRow extends RowResult {
-  line: number
-  /** Empty where the row has none. */
-  path: string
-}
+/** A row of a file with its result. */
+export type ImportedRow = Omit<ReadRow<never>, 'sent' | keyof RowResult> & RowResult
 
 export interface Summary {
   format: FormatName
@@ -54,7 +51,7 @@ export async function* runImport<Sent>(
     before = addStored(before, stored)
     let next = 0
     return rows.map((row) => {
-      const imported = importedRow(row, row.result ?? results[next++])
+      const imported = importedRow(row, row.sent === undefined ? undefined : results[next++])
       if (isCreated(imported.outcome)) {
         summary.hits += row.hits ?? 0
         for (const name of row.lost ?? []) summary.lost[name] = (summary.lost[name] ?? 0) + 1
@@ -82,13 +79,15 @@ export async function* runImport<Sent>(
 
 const NOTHING_SENT = { results: [], stored: NOTHING_STORED }
 
+/** `result`: absent for a row that was not sent, which has one. */
 function importedRow(
-  { line, path, notes }: ReadRow<unknown>,
+  { sent: _, ...row }: ReadRow<unknown>,
   result: RowResult | undefined,
 ): ImportedRow {
-  if (!result) throw new Error('each row that was sent has a result')
-  const parts = [result.message, ...(isCreated(result.outcome) ? notes : [])]
-  return { ...result, line, path, message: parts.filter((part) => part !== '').join('. ') }
+  const { outcome, code = null, message = '' } = result ?? row
+  if (!outcome) throw new Error('each row that was sent has a result')
+  const parts = [message, ...(isCreated(outcome) ? row.notes : [])]
+  return { ...row, outcome, code, message: parts.filter((part) => part !== '').join('. ') }
 }
 
 export const countRows = ({ counts }: Summary, isCounted: (outcome: Outcome) => boolean): number =>

@@ -17,9 +17,10 @@ import {
   addStored,
   exceededQuota,
   NOTHING_STORED,
-  type QuotaName,
+  quotaError,
   type Stored,
 } from '../links/quota.ts'
+import { type RowResult, refused } from './outcomes.ts'
 
 /** A row as it goes to the writer. */
 export interface StoredRow {
@@ -50,21 +51,16 @@ export interface ImportMessage {
   before?: Stored | undefined
 }
 
-/**
- * The result of a row, as other hosts of a cluster see it too: what happened, the code of the link,
- * the aliases that were created, those that were taken, and what an event tells of a new link.
- */
-export type StoredResult = [
-  what: 'created' | 'exists' | 'kept' | 'path_taken' | QuotaName,
-  code: Code | null,
-  created: Address[],
-  taken: Address[],
-  ...link: Pick<Link, 'id' | 'domainId'>[],
-]
+/** A link that was created, as events tell it, also on other hosts of a cluster. */
+interface StoredLink extends Pick<Link, 'id' | 'code' | 'domainId'> {
+  addresses: readonly Address[]
+}
 
 export interface ImportResult {
-  /** JSON of `StoredResult[]`. */
+  /** JSON of `RowResult[]`: one for each row, in their order. */
   results: string
+  /** JSON of `StoredLink[]`. */
+  created: string
   accountId: AccountId
   stored: Stored
   /** Links that exist and were about to be deleted: their deletion is canceled. */
@@ -91,9 +87,9 @@ export const imports = subject({
         const author = message?.author
         const about = { changed: ['delete_at'], author }
         const events: Event[] = restored.map((link) => linkEvent('restored', link, about))
-        for (const [, code, addresses, , link] of JSON.parse(result.results) as StoredResult[]) {
-          if (!link || code === null) continue
-          const created = { ...link, code, accountId, reused: false }
+        for (const link of JSON.parse(result.created) as StoredLink[]) {
+          const { addresses } = link
+          const created = { ...link, accountId, reused: false }
           events.push(creationEvent(created, { addresses, author, isImported: true }))
         }
         return events
@@ -128,7 +124,7 @@ function planner(db: Database) {
     const before = addStored(accounts.stored(author.accountId), planned)
     return decideAll(message, { addresses, before }, (row, { urlKey }) => {
       addresses.add(row, urlKey)
-      return { code: row.code }
+      return undefined
     })
   }
 }
@@ -136,16 +132,11 @@ function planner(db: Database) {
 function comparer(db: Database) {
   const addresses = storedAddresses(db)
   return (message: ImportMessage): ImportResult =>
-    decideAll(message, { addresses, before: NOTHING_STORED }, ({ code }) => ({ code }))
+    decideAll(message, { addresses, before: NOTHING_STORED }, () => undefined)
 }
 
-/** A link that was stored, or the code of one that would be. */
-interface StoredLink {
-  code: Code | null
-  link?: Pick<Link, 'id' | 'domainId'>
-}
-
-type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly Address[]) => StoredLink
+/** Undefined if the link is only planned. */
+type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly Address[]) => Link | undefined
 
 interface World {
   addresses: Addresses
@@ -161,24 +152,40 @@ function decideAll(
 ): ImportResult {
   let stored = NOTHING_STORED
   const restored: NamedLink[] = []
-  const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
+  const links: StoredLink[] = []
+  const results = (JSON.parse(rows) as StoredRow[]).map((row, i): RowResult => {
     const own = unpackSecrets(secrets, i, row)
-    const decided = decide(addresses, { row, urlKey: own.urlKey, accountId })
-    if (decided.what !== 'created') {
-      const { id, code, isEnding } = decided
-      if (id !== undefined && code && isEnding) restored.push({ id, code, accountId })
-      return [decided.what, code, [], []]
+    const found = occupantOf(addresses, row, { accountId, urlKey: own.urlKey })
+    if (found === 'closed' || (found && found.accountId !== accountId)) {
+      return refused('path_taken', 'The address is in use')
     }
-    const urlBytes = bytesOf(row) + bytesOfAliases(decided.free)
+    if (found) {
+      const { id, code, isEnding } = found
+      if (id !== undefined && code && isEnding) restored.push({ id, code, accountId })
+      return sameBytes(found.urlKey, own.urlKey)
+        ? { outcome: 'exists', code, message: '' }
+        : { outcome: 'kept', code, message: 'Your link at this address has another URL' }
+    }
+    const { free, taken } = aliasesFor(addresses, row)
+    const urlBytes = bytesOf(row) + bytesOfAliases(free)
     const next = addStored(stored, { links: 1, urlBytes })
     const exceeded = exceededQuota(addStored(before, next), quota)
-    if (exceeded) return [exceeded, null, [], []]
+    if (exceeded) return refused('quota', quotaError(exceeded, quota).message)
     stored = next
-    const { code, link } = store(row, own, decided.free)
-    return ['created', code, decided.free, decided.taken, ...(link ? [link] : [])]
+    const link = store(row, own, free)
+    if (link) links.push({ id: link.id, code: link.code, domainId: link.domainId, addresses: free })
+    const outcome = free.length > 0 ? 'created_alias' : 'created'
+    return {
+      outcome: row.properties?.paused ? 'created_paused' : outcome,
+      code: link?.code ?? row.code,
+      message: taken.map((alias) => `The alias ${addresses.textOf(alias)} ${LEFT_OUT}`).join('. '),
+    }
   })
-  return { results: JSON.stringify(results), accountId, stored, restored }
+  const created = JSON.stringify(links)
+  return { results: JSON.stringify(results), created, accountId, stored, restored }
 }
+
+const LEFT_OUT = 'is in use and was left out'
 
 const bytesOf = ({ url, properties }: StoredRow): number =>
   Buffer.byteLength(url ?? '') + (properties ? bytesOfProperties(properties) : 0)
@@ -194,6 +201,10 @@ interface Found {
   isEnding?: number | undefined
 }
 
+interface NewAlias extends Address {
+  isAnyCase: boolean
+}
+
 /** What a new link must not have in common with others. */
 interface Addresses {
   byCode(code: Code): Found | undefined
@@ -206,7 +217,9 @@ interface Addresses {
    * An alias of the domain, or a code, has the path, or an alias in any case would answer for
    * another one; or the domain has been removed.
    */
-  isTaken(alias: Address, isAnyCase: boolean): boolean
+  isTaken(alias: NewAlias): boolean
+  /** As requests and files name it: see `addressText`. */
+  textOf(alias: Address): string
 }
 
 function storedAddresses(db: Database): Addresses {
@@ -224,14 +237,15 @@ function storedAddresses(db: Database): Addresses {
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
   const { conflictOf } = aliasRows(db)
-  const { existing } = domainUses(db)
+  const { existing, textOf } = domainUses(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
     byAlias: ({ path, domainId }) => byAlias.get(path, domainId, smallPath(path)) ?? undefined,
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
     isClosed: closedCodes(db),
-    isTaken: (alias, isAnyCase) =>
-      conflictOf(alias, { isAnyCase }) !== undefined || existing(alias.domainId) !== alias.domainId,
+    isTaken: (alias) =>
+      conflictOf(alias, alias) !== undefined || existing(alias.domainId) !== alias.domainId,
+    textOf,
   }
 }
 
@@ -245,111 +259,98 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
   const closed = new Set<string>()
   const urls = new Map<string, Found>()
   const smallKey = (alias: Address) => smallPath(addressKey(alias))
-  const isTaken = (alias: Address, isAnyCase: boolean) =>
-    stored.isTaken(alias, isAnyCase) ||
+  const isTaken = (alias: NewAlias) =>
+    stored.isTaken(alias) ||
     aliases.has(addressKey(alias)) ||
-    (isAnyCase ? small : anyCase).has(smallKey(alias)) ||
+    (alias.isAnyCase ? small : anyCase).has(smallKey(alias)) ||
     codes.has(toCode(alias.path) ?? '')
   return {
     byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
     byAlias: (alias: Address) =>
       stored.byAlias(alias) ?? aliases.get(addressKey(alias)) ?? anyCase.get(smallKey(alias)),
     byUrl: (id: AccountId, urlKey: Uint8Array) =>
-      stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
+      stored.byUrl(id, urlKey) ?? urls.get(latin1(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
     isTaken,
+    textOf: stored.textOf,
     add(row: StoredRow, urlKey: Uint8Array | null): void {
       const { code } = row
       const found = { accountId, urlKey, code }
-      const free = aliasesOf(row).filter(({ alias, isAnyCase }) => !isTaken(alias, isAnyCase))
-      for (const { alias, isAnyCase } of free) {
+      for (const alias of aliasesOf(row).filter((one) => !isTaken(one))) {
         aliases.set(addressKey(alias), found)
         closed.add(toCode(alias.path) ?? '')
         small.add(smallKey(alias))
-        if (isAnyCase) anyCase.set(smallKey(alias), found)
+        if (alias.isAnyCase) anyCase.set(smallKey(alias), found)
       }
       if (code) codes.set(code, found)
-      if (urlKey && !urls.has(textOf(urlKey))) urls.set(textOf(urlKey), found)
+      if (urlKey && !urls.has(latin1(urlKey))) urls.set(latin1(urlKey), found)
     },
   }
 }
 
-const aliasesOf = ({ aliases, aliasesAnyCase }: StoredRow) => [
-  ...aliases.map((alias) => ({ alias, isAnyCase: false })),
-  ...aliasesAnyCase.map((alias) => ({ alias, isAnyCase: true })),
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
+
+const aliasesOf = ({ aliases, aliasesAnyCase }: StoredRow): NewAlias[] => [
+  ...aliases.map((alias) => ({ ...alias, isAnyCase: false })),
+  ...aliasesAnyCase.map((alias) => ({ ...alias, isAnyCase: true })),
 ]
 
-const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
-
-type Decision =
-  | { what: 'created'; free: Address[]; taken: Address[] }
-  | ({ what: 'exists' | 'kept' | 'path_taken' } & Pick<Found, 'id' | 'code' | 'isEnding'>)
-
-interface Candidate {
-  row: StoredRow
-  urlKey: Uint8Array | null
-  accountId: AccountId
+/** The aliases that a new link gets, and those that it does not. */
+function aliasesFor({ isTaken }: Addresses, row: StoredRow) {
+  const all = aliasesOf(row)
+  const free = all
+    .filter((alias, i) => !isTaken(alias) && !hasAddress(all.slice(0, i), alias))
+    .map(({ domainId, path }) => ({ domainId, path }))
+  return { free, taken: all.filter((alias) => !hasAddress(free, alias)) }
 }
 
-/** Whether a row is new. Its address is its code, or else its first alias, or else its URL. */
-function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): Decision {
-  const all = aliasesOf(row)
-  const aliases = all.map(({ alias }) => alias)
-  const [first] = aliases
-  const compared = (found: Found): Decision => {
-    const { id, code, isEnding } = found
-    if (found.accountId !== accountId) return { what: 'path_taken', code: null }
-    return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', id, code, isEnding }
+/**
+ * What has the address of a row, if something does. Its address is its code, or else its first
+ * alias, or else its URL.
+ */
+function occupantOf(
+  addresses: Addresses,
+  row: StoredRow,
+  { accountId, urlKey }: { accountId: AccountId; urlKey: Uint8Array | null },
+): Found | 'closed' | undefined {
+  const { code } = row
+  if (code !== null) {
+    return addresses.byCode(code) ?? (addresses.isClosed(code) ? 'closed' : undefined)
   }
-  const isFree = ({ alias, isAnyCase }: (typeof all)[number], i: number) =>
-    !addresses.isTaken(alias, isAnyCase) && !hasAddress(aliases.slice(0, i), alias)
-  const free = all.filter(isFree).map(({ alias }) => alias)
-  const created = (): Decision => {
-    return { what: 'created', free, taken: aliases.filter((alias) => !hasAddress(free, alias)) }
-  }
-  if (row.code !== null) {
-    const found = addresses.byCode(row.code)
-    if (found) return compared(found)
-    return addresses.isClosed(row.code) ? { what: 'path_taken', code: null } : created()
-  }
-  if (first === undefined) {
-    const found = urlKey && addresses.byUrl(accountId, urlKey)
-    return found ? compared(found) : created()
-  }
-  const code = toCode(first.path)
-  const found = addresses.byAlias(first) ?? (code && addresses.byCode(code))
-  if (found) return compared(found)
-  return hasAddress(free, first) ? created() : { what: 'path_taken', code: null }
+  const [first] = aliasesOf(row)
+  if (!first) return urlKey ? addresses.byUrl(accountId, urlKey) : undefined
+  const codeOfPath = toCode(first.path)
+  const found = addresses.byAlias(first) ?? (codeOfPath && addresses.byCode(codeOfPath))
+  return found ?? (addresses.isTaken(first) ? 'closed' : undefined)
 }
 
 const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
   one === null || other === null ? one === other : Buffer.compare(one, other) === 0
-
-interface NewRow {
-  accountId: AccountId
-  aliases: readonly Address[]
-}
 
 function rowInserter(db: Database) {
   const insert = linkInserter(db)
   const rows = aliasRows(db)
   const domains = domainUses(db)
   const addHits = importedHits(db)
-  return (row: StoredRow, secrets: LinkSecrets, { accountId, aliases }: NewRow) => {
+  return (
+    row: StoredRow,
+    secrets: LinkSecrets,
+    { accountId, aliases }: { accountId: AccountId; aliases: readonly Address[] },
+  ): Link => {
     const { candidate, url, createdAt } = row
     const domainId = domains.existing((row.properties ?? NO_PROPERTIES).domain)
     const properties = row.properties && { ...row.properties, domain: domainId }
-    const { id, code } = insert.generated(
+    const link = insert.generated(
       { code: row.code ?? candidate, typedCode: row.typedCode, url, ...secrets },
       { accountId, createdAt, domainId, properties },
     )
     // The last one is the newest, which people see: that is the first one of a file.
     for (const alias of aliases.toReversed()) {
-      rows.add(id, alias, hasAddress(row.aliasesAnyCase, alias))
+      rows.add(link.id, alias, hasAddress(row.aliasesAnyCase, alias))
     }
-    if (row.displayed && hasAddress(aliases, row.displayed)) rows.display(id, row.displayed)
-    if (row.hits > 0) addHits(id, accountId, row.hits)
-    return { code, link: { id, domainId } }
+    if (row.displayed && hasAddress(aliases, row.displayed)) rows.display(link.id, row.displayed)
+    if (row.hits > 0) addHits(link.id, accountId, row.hits)
+    return link
   }
 }
 

@@ -1,32 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PasswordHashing } from '../accounts/passwords.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
-import {
-  type AliasPatch,
-  type AliasRules,
-  patchAliases,
-  type StoredAlias,
-} from '../addresses/names.ts'
+import { type AliasPatch, patchAliases, type StoredAlias } from '../addresses/names.ts'
 import { AppError } from '../errors.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import type { DestinationPolicy } from './destination-policy.ts'
 import type { RuledDestination } from './destination-rules.ts'
+import type { Kit } from './kit.ts'
 import { type NewUrlFilter, type ParsedUrl, parseKnownUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import { withHash } from './link-passwords.ts'
 import { type LinkProperties, NO_PROPERTIES, type PropertiesPatch } from './property-table.ts'
-import type { LinkReads } from './read.ts'
 import { Url } from './url.ts'
 
 /** Decides about new links and changes as far as that needs no writer, in one order. */
-
-export interface CheckDeps {
-  aliasRules: AliasRules
-  blocklist: NewUrlFilter
-  destinationPolicy: DestinationPolicy
-  passwords: PasswordHashing
-  data: { links: LinkReads }
-}
 
 /** What is asked of a link. Its texts are well-formed. */
 export interface LinkInput extends LinkChange {
@@ -63,7 +48,7 @@ const BAD_ALIAS_OWNER = 'Invalid aliases: only owners of the service can add som
  * `own_host`, then `busy`.
  */
 export async function check(
-  deps: CheckDeps,
+  deps: Kit,
   account: Pick<Account, 'id'>,
   input: LinkInput,
   before = NOTHING,
@@ -86,7 +71,7 @@ export async function check(
 }
 
 function requireAliases(
-  { aliasRules }: CheckDeps,
+  { aliasRules }: Kit,
   accountId: AccountId,
   patch: AliasPatch,
   before: Before,
@@ -141,7 +126,7 @@ export function refusalOfUrls(
 
 /** The URL if it may be shortened, or the error with which `shorten` refuses it. */
 export function checkUrl(
-  { blocklist }: Pick<CheckDeps, 'blocklist'>,
+  { blocklist }: Pick<Kit, 'blocklist'>,
   text: unknown,
 ): ParsedUrl | AppError {
   const { success, data, error } = Url.safeParse(text)

@@ -1,34 +1,18 @@
-import type { Plan, PlanLimits } from '../accounts/plans.ts'
-import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import { authorOf } from '../db/author.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
-import { type Clock, isoTime } from '../lib/clock.ts'
+import { isoTime } from '../lib/clock.ts'
 import { newCode } from '../lib/code.ts'
-import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
-import { type CheckDeps, check, checkUrl, type Draft, type LinkInput } from './check.ts'
+import { check, checkUrl, type Draft, type LinkInput } from './check.ts'
+import type { Kit } from './kit.ts'
 import { type CreatedLink, type NewLink, newPasscode, type ParsedUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import { quotaError } from './quota.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
 import { urlKey } from './url.ts'
-import type { LinkWriter } from './writer.ts'
-
-/** Dependencies of creating and changing links. */
-export interface WriteDeps extends CheckDeps {
-  links: LinkWriter
-  addresses: PublicUrls
-  hasher: SecretHasher
-  plans: Readonly<Record<Plan, PlanLimits>>
-  clock: Clock
-}
-
-export interface CreateDeps extends WriteDeps {
-  random: RandomBytes
-}
 
 /** What a request may set of a new link beside its URL. */
 export type NewLinkFields = Omit<LinkInput, 'url'>
@@ -39,7 +23,7 @@ export type NewLinkFields = Omit<LinkInput, 'url'>
  * `path_taken`, then `url_blocked` or `own_host`, then `quota_exceeded`.
  */
 export async function shorten(
-  deps: CreateDeps,
+  deps: Kit,
   account: Account,
   url: ParsedUrl,
   fields: NewLinkFields = {},
@@ -58,7 +42,7 @@ export async function shorten(
 
 /** Reserves a code, in any letter case, without a URL. Throws as `shorten`. */
 export async function reserve(
-  deps: CreateDeps,
+  deps: Kit,
   account: Account,
   code: string,
   fields: LinkChange = {},
@@ -77,7 +61,7 @@ export async function reserve(
 
 /** Creates one link with its properties and aliases, all or nothing. */
 async function createLink(
-  deps: CreateDeps,
+  deps: Kit,
   account: Account,
   draft: Draft,
   reuse = true,
@@ -98,7 +82,7 @@ async function createLink(
 
 /** Gives a draft its code and its passcode. */
 function newLinkOf(
-  { hasher, random }: Pick<CreateDeps, 'hasher' | 'random'>,
+  { hasher, random }: Pick<Kit, 'hasher' | 'random'>,
   { url, code, typedCode }: Partial<Pick<Draft, 'url' | 'code' | 'typedCode'>>,
 ): { item: NewLink; passcode: string } {
   const passcode = newPasscode(random)
@@ -121,7 +105,7 @@ const LINKS_AT_ONCE = 100
  * `requireHeld`: throws if others need the memory of the request, before anything is stored.
  */
 export async function bulk(
-  deps: CreateDeps,
+  deps: Kit,
   account: Account,
   urls: readonly unknown[],
   requireHeld = () => {},
@@ -161,7 +145,7 @@ function pickError(results: readonly (ParsedUrl | AppError)[]): AppError {
  * a quota has the error as its result.
  */
 async function createLinks(
-  deps: CreateDeps,
+  deps: Kit,
   account: Account,
   urls: readonly ParsedUrl[],
 ): Promise<(CreatedView | ReusedView | AppError)[]> {

@@ -7,7 +7,8 @@ import { AppError } from '../errors.ts'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { requireOwnedIds, type UpdateDeps } from './update.ts'
+import type { Kit } from './kit.ts'
+import { requireOwnedIds } from './update.ts'
 import type { LinkWriter } from './writer.ts'
 
 /** How long a deletion in the dashboard can be undone. */
@@ -18,7 +19,7 @@ const DELETION_DELAY_MS = 30 * SECOND
  * 404 at once. Throws `code_not_found`.
  */
 export async function scheduleDeletion(
-  deps: UpdateDeps,
+  deps: Kit,
   account: Account,
   codes: readonly string[],
 ): Promise<void> {
@@ -30,7 +31,7 @@ export async function scheduleDeletion(
 
 /** Keeps links whose deletion was scheduled. Throws `code_not_found` if one was deleted already. */
 export async function undoDeletion(
-  deps: UpdateDeps,
+  deps: Kit,
   account: Account,
   codes: readonly string[],
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { smallPath } from '../addresses/address.ts'
+import { type Address, addressKey, addressOfKey, smallPath } from '../addresses/address.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 import type { LinkReads } from './read.ts'
@@ -89,15 +89,9 @@ export class KnownCodes {
 interface AddCodes {
   /** Memory of a `CodeFilter`. */
   memory: SharedArrayBuffer
-  /** Starts after the link with this id, or after this alias: see `readCursor`. */
+  /** Starts after the link with this id, or this alias: an `addressKey`, empty before the first. */
   after: number | string
   max: number
-}
-
-/** The domain and the path of an alias; an empty text is before the first one. */
-function readCursor(text: string): { domainId: number; path: string } {
-  const slash = text.indexOf('/')
-  return { domainId: Number(text.slice(0, slash)), path: text.slice(slash + 1) }
 }
 
 /** Runs on the reader thread. */
@@ -107,7 +101,7 @@ function codeReads(db: Database) {
   )
   const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
   const nextAliases = db.prepare<
-    { domainId: number; path: string; small: string; folded: Code | null },
+    Address & { small: string; folded: Code | null },
     [number, string, number]
   >(
     `SELECT domain_id AS domainId, path, small_path AS small, folded FROM aliases
@@ -129,7 +123,7 @@ function codeReads(db: Database) {
     addCodes({ memory, after, max }: AddCodes): number | string | undefined {
       const filter = new CodeFilter(memory)
       if (typeof after === 'string') {
-        const { domainId, path: last } = readCursor(after)
+        const { domainId, path: last } = addressOfKey(after)
         const aliases = nextAliases.all(domainId, last, max)
         for (const { path, small, folded } of aliases) {
           filter.add(path)
@@ -138,7 +132,7 @@ function codeReads(db: Database) {
           if (folded !== null) filter.add(folded)
         }
         const end = aliases.at(-1)
-        return end && `${end.domainId}/${end.path}`
+        return end && addressKey(end)
       }
       const links = next.all(after, max)
       for (const { code } of links) filter.add(code)

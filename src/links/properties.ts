@@ -1,59 +1,50 @@
-import type { Database } from 'bun:sqlite'
 import type { Account } from '../accounts/store.ts'
 import type { StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import { authorOf } from '../db/author.ts'
-import { subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
-import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
+import { toCode } from '../lib/code.ts'
 import { check } from './check.ts'
+import type { Kit } from './kit.ts'
 import type { CountedLink, Link } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import {
   type LinkProperties,
   NO_PROPERTIES,
-  PROPERTY_COLUMNS,
   type PropertiesChange,
-  type PropertiesRow,
   propertiesView,
-  readProperties,
 } from './property-table.ts'
-import type { PropertiesView } from './schema.ts'
-import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
-
-/** Reads on the control thread's own connection. */
-class PropertyReads {
-  readonly #byIds
-
-  constructor(db: Database) {
-    this.#byIds = db.prepare<PropertiesRow & { id: number }, [string]>(
-      `SELECT id, ${PROPERTY_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))`,
-    )
-  }
-
-  readProperties(ids: readonly number[]): Map<number, LinkProperties> {
-    const rows = this.#byIds.all(JSON.stringify(ids))
-    return new Map(rows.map((row) => [row.id, readProperties(row)]))
-  }
-
-  /** Properties of a link. A deleted link has none. */
-  propertiesOf(id: number): LinkProperties {
-    return this.readProperties([id]).get(id) ?? NO_PROPERTIES
-  }
-}
-
-export const properties = subject({ reads: (db): PropertyReads => new PropertyReads(db) })
+import type { LookupView, PropertiesView } from './schema.ts'
+import { requireOwnedIds, requireOwnedLink } from './update.ts'
 
 export type DetailedLink = CountedLink & { properties: Readonly<LinkProperties> }
 
-export interface DetailDeps {
-  hits: Pick<HitCounts, 'of'>
-  data: { properties: Pick<PropertyReads, 'readProperties'> }
+/** The link of a code in any letter case. Throws `code_not_found`, also for a malformed code. */
+export function getLink({ data }: Kit, text: string): Link {
+  const code = toCode(text)
+  const link = code && data.links.findByCode(code)
+  if (!link) throw new AppError('code_not_found', text.toUpperCase())
+  return link
+}
+
+/** A code's destination and hits, for anybody. Not counted as a hit. */
+export function lookup(deps: Kit, code: string): LookupView {
+  const link = getLink(deps, code)
+  return lookupView(link, deps.hits.ofLink(link.id), deps.data.links.publicUrlOf(link))
+}
+
+export function lookupView(link: Link, hitCount: number, url = link.url): LookupView {
+  return {
+    code: link.code,
+    url,
+    created_at: isoTime(link.createdAt),
+    hit_count: hitCount,
+  }
 }
 
 /** Adds the hits and the properties of each link. */
-export function withDetails({ hits, data }: DetailDeps, links: readonly Link[]): DetailedLink[] {
+export function withDetails({ hits, data }: Kit, links: readonly Link[]): DetailedLink[] {
   const ids = links.map(({ id }) => id)
   const counts = hits.of(ids)
   const found = data.properties.readProperties(ids)
@@ -64,20 +55,8 @@ export function withDetails({ hits, data }: DetailDeps, links: readonly Link[]):
   }))
 }
 
-export interface ChangeDeps extends UpdateDeps {
-  data: UpdateDeps['data'] & { properties: PropertyReads }
-}
-
-export interface PropertiesDeps extends ChangeDeps {
-  hits: HitCounts
-}
-
 /** The account's own link with its properties. Throws `code_not_found`. */
-export function getProperties(
-  deps: PropertiesDeps,
-  account: Account,
-  code: string,
-): PropertiesView {
+export function getProperties(deps: Kit, account: Account, code: string): PropertiesView {
   const link = requireOwnedLink(deps, account, code)
   const detailed = {
     ...link,
@@ -89,7 +68,7 @@ export function getProperties(
 
 /** A link of the account as the API shows it to the account. */
 export function ownView(
-  { addresses }: Pick<PropertiesDeps, 'addresses'>,
+  { addresses }: Pick<Kit, 'addresses'>,
   link: DetailedLink,
   aliases: readonly StoredAlias[],
 ): PropertiesView {
@@ -114,7 +93,7 @@ export function ownView(
  * `quota_exceeded`.
  */
 export async function changeProperties(
-  deps: ChangeDeps,
+  deps: Kit,
   account: Account,
   codes: readonly string[],
   change: PropertiesChange,
@@ -128,7 +107,7 @@ export async function changeProperties(
  * `changeProperties`, and `alias_not_allowed`, `path_taken`.
  */
 export async function changeLink(
-  deps: PropertiesDeps,
+  deps: Kit,
   account: Account,
   code: string,
   change: LinkChange,
@@ -140,7 +119,7 @@ export async function changeLink(
 
 /** `change.aliases`: only of a single link. */
 async function patchLinks(
-  deps: ChangeDeps,
+  deps: Kit,
   account: Account,
   ids: readonly number[],
   change: LinkChange,

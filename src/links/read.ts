@@ -1,39 +1,15 @@
 import type { Database } from 'bun:sqlite'
 import { prepareAddressed } from '../addresses/names.ts'
-import { AppError } from '../errors.ts'
-import type { HitCounts } from '../hits/hits.ts'
-import { isoTime } from '../lib/clock.ts'
-import { type Code, toCode } from '../lib/code.ts'
+import { subject } from '../db/subject.ts'
+import type { Code } from '../lib/code.ts'
 import { LINK_COLUMNS, type Link, type SecretLink } from './link.ts'
-import type { LookupView } from './schema.ts'
-
-export interface ReadDeps {
-  data: { links: LinkReads }
-  hits: HitCounts
-}
-
-/** The link of a code in any letter case. Throws `code_not_found`, also for a malformed code. */
-export function getLink({ data }: Pick<ReadDeps, 'data'>, text: string): Link {
-  const code = toCode(text)
-  const link = code && data.links.findByCode(code)
-  if (!link) throw new AppError('code_not_found', text.toUpperCase())
-  return link
-}
-
-/** A code's destination and hits, for anybody. Not counted as a hit. */
-export function lookup(deps: ReadDeps, code: string): LookupView {
-  const link = getLink(deps, code)
-  return lookupView(link, deps.hits.ofLink(link.id), deps.data.links.publicUrlOf(link))
-}
-
-export function lookupView(link: Link, hitCount: number, url = link.url): LookupView {
-  return {
-    code: link.code,
-    url,
-    created_at: isoTime(link.createdAt),
-    hit_count: hitCount,
-  }
-}
+import {
+  type LinkProperties,
+  NO_PROPERTIES,
+  PROPERTY_COLUMNS,
+  type PropertiesRow,
+  readProperties,
+} from './property-table.ts'
 
 /** Reads of one row, on the control thread's own connection. */
 export class LinkReads {
@@ -76,3 +52,26 @@ export class LinkReads {
     return this.#secretByCode.get(code)
   }
 }
+
+/** Reads on the control thread's own connection. */
+export class PropertyReads {
+  readonly #byIds
+
+  constructor(db: Database) {
+    this.#byIds = db.prepare<PropertiesRow & { id: number }, [string]>(
+      `SELECT id, ${PROPERTY_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))`,
+    )
+  }
+
+  readProperties(ids: readonly number[]): Map<number, LinkProperties> {
+    const rows = this.#byIds.all(JSON.stringify(ids))
+    return new Map(rows.map((row) => [row.id, readProperties(row)]))
+  }
+
+  /** Properties of a link. A deleted link has none. */
+  propertiesOf(id: number): LinkProperties {
+    return this.readProperties([id]).get(id) ?? NO_PROPERTIES
+  }
+}
+
+export const properties = subject({ reads: (db): PropertyReads => new PropertyReads(db) })

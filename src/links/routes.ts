@@ -3,10 +3,10 @@ import { BATCH_BODY_MAX, type RequestBodies, readBody, useBody } from '../http/b
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
-import { bulk, type CreateDeps, reserve, shorten } from './create.ts'
+import { bulk, reserve, shorten } from './create.ts'
+import type { Kit } from './kit.ts'
 import { changeOf } from './link-change.ts'
-import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
-import { lookup, type ReadDeps } from './read.ts'
+import { changeLink, getProperties, lookup } from './properties.ts'
 import {
   BulkView,
   bulkBody,
@@ -24,11 +24,7 @@ import {
 } from './schema.ts'
 import { deleteLink, update } from './update.ts'
 
-interface Deps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
-  data: PropertiesDeps['data'] & GuardDeps['data']
-  bodies: RequestBodies
-  unsent: UnsentResponses
-}
+type Deps = Kit & GuardDeps & { bodies: RequestBodies; unsent: UnsentResponses }
 
 export const linkWriteRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.writes' })

@@ -1,29 +1,22 @@
 import { hashesEqual } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
-import type { AliasReads } from '../addresses/names.ts'
 import { type ResolveDeps, resolveLink } from '../addresses/resolve.ts'
 import { authorOf } from '../db/author.ts'
-import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
 import { toCode } from '../lib/code.ts'
 import { check } from './check.ts'
-import type { WriteDeps } from './create.ts'
+import type { Kit } from './kit.ts'
 import type { Link, ParsedUrl, SecretLink } from './link.ts'
-import type { LinkReads, ReadDeps } from './read.ts'
+import type { LinkReads } from './read.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
 import { urlKey } from './url.ts'
-
-export interface UpdateDeps extends WriteDeps {
-  data: { links: LinkReads; aliases: AliasReads }
-  writer: Decider
-}
 
 /**
  * Sets the URL of a code; doing it again gives the same. Throws `invalid_passcode`, then
  * `url_blocked`, then `quota_exceeded`.
  */
 export async function update(
-  deps: UpdateDeps,
+  deps: Kit,
   account: Account,
   { code, passcode, url }: { code: string; passcode: string; url: ParsedUrl },
 ): Promise<UpdatedView> {
@@ -45,7 +38,7 @@ export async function update(
  * `invalid_passcode`.
  */
 export async function deleteLink(
-  deps: UpdateDeps,
+  deps: Kit,
   account: Account,
   { code, passcode }: { code: string; passcode: string },
 ): Promise<DeletedView> {
@@ -62,7 +55,7 @@ export async function deleteLink(
  * `url_blocked`, then `quota_exceeded`.
  */
 export async function updateOwnedLink(
-  deps: UpdateDeps,
+  deps: Kit,
   account: Account,
   { code, url }: { code: string; url: ParsedUrl },
 ): Promise<Link> {
@@ -77,7 +70,7 @@ export async function updateOwnedLink(
  * yet, then `quota_exceeded`.
  */
 async function setUrl(
-  deps: UpdateDeps,
+  deps: Kit,
   account: Account,
   { id, url: before }: Link,
   url: ParsedUrl,
@@ -126,7 +119,7 @@ const notFound = (text: string): AppError => new AppError('code_not_found', text
  * unknown code from a code in use, as `GET /api/lookup` does; it does not depend on the passcode.
  */
 export function authorizeByPasscode(
-  deps: Pick<ReadDeps, 'data'> & Pick<UpdateDeps, 'hasher'>,
+  deps: Pick<Kit, 'hasher'> & { data: { links: LinkReads } },
   account: Account,
   text: string,
   passcode: string,

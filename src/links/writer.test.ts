@@ -268,18 +268,15 @@ test('caches follow the aliases that another host of a cluster has set', () => {
 
 test('caches follow an import that keeps a link whose deletion was scheduled', () => {
   const restored = [named]
-  const { after, effects } = setUp(() => ({ results: '[]', accountId: 7, restored }))
+  const { after, effects } = setUp(() => ({ created: '[]', accountId: 7, restored }))
   after('imports.add')
   expect(effects).toEqual(['add SPRING', 'change SPRING', 'drop hits of SPRING'])
 })
 
 test('an import tells of each new link, whose image is stored on request', () => {
-  const results = JSON.stringify([
-    ['created', 'SPRING', [OLD_PATH], [], { id: 1, domainId: 0 }],
-    ['exists', 'SUMMER', [], []],
-    ['path_taken', null, [], []],
-  ])
-  const { after, effects, events } = setUp(() => ({ results, accountId: 7, restored: [] }))
+  const link = { id: 1, code: 'SPRING', domainId: 0, addresses: [OLD_PATH] }
+  const created = JSON.stringify([link])
+  const { after, effects, events } = setUp(() => ({ created, accountId: 7, restored: [] }))
   after('imports.add')
   expect(events).toMatchObject([
     { kind: 'created', linkId: 1, accountId: 7, addresses: [OLD_PATH], isImported: true },

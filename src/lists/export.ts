@@ -2,8 +2,9 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { prepareAddressed } from '../addresses/names.ts'
 import { type ScanCalls, scan } from '../db/subject.ts'
+import type { Kit } from '../links/kit.ts'
 import { LINK_COLUMNS, type Link } from '../links/link.ts'
-import { type DetailDeps, type DetailedLink, withDetails } from '../links/properties.ts'
+import { type DetailedLink, withDetails } from '../links/properties.ts'
 import { ID_MAX } from './count-index.ts'
 import { isFiltered, type LinkFilter } from './link-sources.ts'
 import type { LinkPages } from './lists.ts'
@@ -60,8 +61,9 @@ function piecesOf(db: Database, range: string) {
   }
 }
 
-export interface ExportDeps extends DetailDeps {
-  data: DetailDeps['data'] & { lists: ScanCalls<typeof exportScans> }
+/** What lists and exports use. */
+export type ListKit = Kit & {
+  data: { lists: ScanCalls<typeof exportScans> }
   pages: Pick<LinkPages, 'findPage'>
 }
 
@@ -71,7 +73,7 @@ export interface ExportDeps extends DetailDeps {
  * that is created meanwhile. Throws `search_timeout`.
  */
 export async function* exportLinks(
-  deps: ExportDeps,
+  deps: ListKit,
   accountId: AccountId,
   filter: LinkFilter,
 ): AsyncGenerator<DetailedLink[], void, undefined> {
@@ -86,7 +88,7 @@ export async function* exportLinks(
 
 /** The next links of an account after the id `above`, oldest first. */
 export async function exportPiece(
-  deps: Omit<ExportDeps, 'pages'>,
+  deps: ListKit,
   about: { accountId: AccountId; above: number },
 ): Promise<{ links: DetailedLink[]; next: number | undefined }> {
   const { links, isLast } = await deps.data.lists.above(about, { background: true })
@@ -94,7 +96,7 @@ export async function exportPiece(
 }
 
 async function nextPiece(
-  { data, pages }: ExportDeps,
+  { data, pages }: ListKit,
   query: Piece & LinkFilter,
 ): Promise<ExportedRows> {
   if (!isFiltered(query)) {

@@ -3,13 +3,11 @@ import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
+import type { ListKit } from './export.ts'
 import { ListQuery, ListView, OwnListQuery, OwnListView } from './schema.ts'
-import { type ListDeps, list, listWithProperties } from './views.ts'
+import { list, listWithProperties } from './views.ts'
 
-interface Deps extends ListDeps, GuardDeps {
-  data: ListDeps['data'] & GuardDeps['data']
-  unsent: UnsentResponses
-}
+type Deps = ListKit & GuardDeps & { unsent: UnsentResponses }
 
 export const listRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.list', prefix: '/api' }).use(requireKey(deps, 'read')).get(

@@ -2,21 +2,15 @@ import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import { pastedSearch } from '../addresses/resolve.ts'
 import { MINUTE } from '../lib/clock.ts'
-import { ownView, type PropertiesDeps, withDetails } from '../links/properties.ts'
-import { lookupView, type ReadDeps } from '../links/read.ts'
-import type { LinkPages } from './lists.ts'
+import { lookupView, ownView, withDetails } from '../links/properties.ts'
+import type { ListKit } from './export.ts'
 import type { ListQuery, ListView, OwnListQuery, OwnListView } from './schema.ts'
 
 /** Pages of lists as the API shows them. */
 
-export interface ListDeps extends ReadDeps, PropertiesDeps {
-  data: PropertiesDeps['data']
-  pages: Pick<LinkPages, 'findPage'>
-}
-
 /** A page of the account's codes, newest first. Hits are read last, so that none is missing. */
 export async function list(
-  deps: ListDeps,
+  deps: ListKit,
   { id }: Account,
   { limit, offset, search }: z.output<typeof ListQuery>,
   signal?: AbortSignal,
@@ -40,7 +34,7 @@ export async function list(
  * search of the dashboard finds. Throws `search_timeout`.
  */
 export async function listWithProperties(
-  deps: ListDeps,
+  deps: ListKit,
   { id: accountId }: Account,
   { limit, offset, search, tag, state }: z.output<typeof OwnListQuery>,
   signal?: AbortSignal,

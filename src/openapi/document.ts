@@ -9,6 +9,7 @@ import {
   headerRefs,
   type NamedSchemas,
   schemaOf,
+  TAGS,
 } from '../http/operation.ts'
 import { VERSION } from '../lib/version.ts'
 import { introduction } from './introduction.ts'
@@ -116,7 +117,7 @@ const document = (config: Config, named: NamedSchemas) => ({
   },
   // Generated clients use the first one; the page selects the second one, which is its own origin.
   servers: [{ url: config.baseUrl }, { url: '/' }],
-  tags: ['Links', 'QR codes', 'Redirects', 'Status'].map((name) => ({ name })),
+  tags: TAGS.map((name) => ({ name })),
   components: {
     securitySchemes: {
       apiKey: {

@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import type { Addressed } from '../addresses/names.ts'
-import type { PublicUrls } from '../addresses/urls.ts'
 import { parseQrOptions, QrQuery } from '../draw/options.ts'
 import { AppError } from '../errors.ts'
 import type { Client } from '../hot/client-address.ts'
@@ -11,17 +10,13 @@ import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/g
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { DestinationReads } from '../links/destination.ts'
+import type { Kit } from '../links/kit.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
-import { getLink, type LinkReads } from '../links/read.ts'
+import { getLink } from '../links/properties.ts'
 import type { QrImages } from './images.ts'
 
-interface QrDeps extends GuardDeps {
-  data: GuardDeps['data'] & { links: LinkReads }
-  destinations: DestinationReads
-  codes: Pick<KnownCodes, 'mayExist' | 'prepare'>
-  images: QrImages
-  addresses: PublicUrls
-}
+type QrDeps = Kit &
+  GuardDeps & { destinations: DestinationReads; codes: KnownCodes; images: QrImages }
 
 const Uri = z.string().meta({ format: 'uri' })
 

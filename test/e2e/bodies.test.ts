@@ -5,6 +5,7 @@ import { UNLIMITED } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { nameOf, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** What the service takes as a JSON body, and how it refuses the rest. */
 
@@ -233,10 +234,10 @@ test('a large batch with an unknown field names it, and one with too many URLs i
   const urls = longestUrls(100)
   const bodies: [json: object, error: unknown][] = [
     [{ urls, extra: { list: [1, 2] } }, expect.stringContaining('extra')],
-    [{ urls: [...urls, 'https://example.com/'] }, 'urls must contain between 1 and 100 items'],
+    [{ urls: [...urls, 'https://example.com/'] }, expect.stringMatching(/^urls must .* 100 /)],
     [
       { urls: Array(30_000).fill('https://example.com/') },
-      'urls must contain between 1 and 100 items',
+      expect.stringMatching(/^urls must .* 100 /),
     ],
   ]
   for (const [json, error] of bodies) {
@@ -266,7 +267,7 @@ test('400: a body that is not UTF-8 is not stored with other characters in its p
     for (const bytes of bodies) {
       const raw = new Uint8Array(Buffer.concat([start, Buffer.from(bytes), end]))
       const answer = await app.call('POST', path, { key: 'pro', raw, headers })
-      const body = { error: 'Invalid JSON: the request body is not valid UTF-8' }
+      const body = { error: messageOf('invalid_utf8') }
       expect(outcome(path, answer)).toEqual({ at: path, status: 400, body })
     }
   }

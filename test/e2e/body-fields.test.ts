@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { testApp } from '../support/app.ts'
 import { INVALID_CODE, INVALID_URL, missing, NEW, OLD } from '../support/endpoint-requests.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** Values that the fields of each body refuse. */
 
@@ -90,13 +91,13 @@ type Refusal = readonly [path: string, json: unknown, error: unknown]
 
 function refusalsOf(link: Link): Refusal[] {
   const whole = { ...link, url: NEW }
-  const invalid = expect.stringMatching(/^Invalid URL: .{1,180}$/)
+  const badUrl = expect.stringMatching(/^Invalid URL: .{1,180}$/)
   const required = ['code', 'passcode', 'url'].flatMap((field) =>
     NO_STRINGS.map((value) => ({ field, json: { ...whole, [field]: value } })),
   )
   const urls = [
     ...NO_HTTP.map((url) => ({ url, error: INVALID_URL })),
-    ...BAD_URLS.map((url) => ({ url, error: invalid })),
+    ...BAD_URLS.map((url) => ({ url, error: badUrl })),
   ]
   return [
     ...NO_STRINGS.map((url) => ['/api/shorten', { url }, INVALID_URL] as const),
@@ -166,12 +167,12 @@ test('400: a field that an endpoint does not know is named, after what else is w
     'POST /api/bulk-shorten': {
       good: { urls: [NEW] },
       bad: { urls: [] },
-      error: 'urls must contain between 1 and 5000 items',
+      error: expect.stringMatching(/^urls must /),
     },
     'PATCH /api/links/KEPT26': {
       good: { title: 'Poster' },
       bad: { title: 5 },
-      error: 'Invalid title: must be one line of at most 200 characters',
+      error: invalid('title'),
     },
   }
   for (const [endpoint, { good, bad, error }] of Object.entries(bodies)) {

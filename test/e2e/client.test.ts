@@ -5,6 +5,7 @@ import { testApp } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The client against the real service. */
 
@@ -78,7 +79,7 @@ test('a refusal is an error with the message of the service', async () => {
   const hopcode = new Hopcode({ url: app.url, apiKey: app.key('free') })
   expect(await failureOf(hopcode.shorten('example.com'))).toMatchObject({
     kind: 'invalid_request',
-    message: 'Invalid URL: must start with http:// or https://',
+    message: messageOf('invalid_url'),
   })
   await hopcode.reserve('SPRING26')
   expect(await failureOf(hopcode.reserve('SPRING26'))).toMatchObject({ kind: 'code_in_use' })

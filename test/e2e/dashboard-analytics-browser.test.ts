@@ -2,6 +2,7 @@ import { expect } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The pages Keys, Analytics and Service in a real browser: what scripts add. */
 
@@ -143,5 +144,5 @@ test('the end of maintenance is typed in the visitor’s own zone', async () => 
   await page.getByRole('button', { name: 'Start maintenance' }).click()
   await page.getByText('Maintenance has started.').waitFor()
   const { body } = await app.call('GET', '/api/status')
-  expect(body.error).toBe('Service under maintenance until 2026-03-02T00:15:00.000Z')
+  expect(body.error).toBe(messageOf('maintenance', '2026-03-02T00:15:00.000Z'))
 })

@@ -203,17 +203,6 @@ test('a file has the hours or days of its chart', async () => {
   expect((await owner.get('/app/analytics.csv?range=90d&by=hour')).status).toBe(400)
 })
 
-const withOwner = sharedApp(setUpOwner)
-
-test.each(['', 'Mars/Phobos', '+01:00', '__proto__', '<b>', 'x'.repeat(10_000)])(
-  'a time zone that does not exist is refused: %s',
-  async (zone) => {
-    const { owner } = await withOwner()
-    expect((await setZone(owner, zone)).status).toBe(400)
-    expect((await owner.get('/app/analytics')).text).toContain('Day (UTC)')
-  },
-)
-
 test('until the account chooses a time zone, days are those of the browser', async () => {
   await using app = await testApp()
   const { owner } = await setUp(app, { '2026-02-09T23:00:00Z': 10 })

@@ -2,10 +2,9 @@ import { expect, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
 import { unzipSync } from 'fflate'
 import { type TestApp, testApp } from '../support/app.ts'
-import { noticesIn, type Visitor } from '../support/dashboard.ts'
+import type { Visitor } from '../support/dashboard.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
-import { shared } from '../support/shared.ts'
 
 /** What the list of links does with the selected ones, as a form without scripts sends it. */
 
@@ -161,46 +160,6 @@ test('each QR code costs a read, so that files cannot keep the renderer busy', a
   expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429])
 })
 
-const many = Array.from({ length: 51 }, (_, n) => `CODE${100 + n}`)
-const refusals = [
-  { name: 'nothing selected', fields: [['action', 'pause']] },
-  { name: 'more than a page', fields: [...selected(...many), ['action', 'delete']] },
-  { name: 'no action', fields: selected('SPRING26') },
-  { name: 'an empty tag', fields: [...selected('SPRING26'), ['action', 'tag'], ['tag', ' ']] },
-  {
-    name: 'a tag with a comma',
-    fields: [...selected('SPRING26'), ['action', 'tag'], ['tag', 'a,b']],
-  },
-] as const
-const unchanged = shared(setUp)
-
-test.each(refusals)('the list refuses $name with a message, and stays', async (refusal) => {
-  const { app, free } = await unchanged()
-  const { status, text } = await send(app, free, BATCH, refusal.fields)
-  expect([status, noticesIn(text)]).toEqual([422, ['alert']])
-  expect(text).toContain('SPRING26')
-  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-})
-
-test('a link of another account is not found, and nothing is changed', async () => {
-  await using service = await setUp()
-  const { app, free } = service
-  await app.claim('FOREIGN26', 'https://example.com/', 'pro')
-  for (const action of ['pause', 'delete', 'tag', 'export', 'qr']) {
-    const fields = [...selected('SPRING26', 'FOREIGN26'), ['action', action], ['tag', 'x']] as const
-    const { status, text } = await send(app, free, BATCH, fields)
-    expect(status).toBe(404)
-    expect(text).toContain('Code not found: FOREIGN26')
-    expect(text).toContain('href="/app/links/SPRING26"')
-  }
-  const undone = await send(app, free, `${LINKS}/undo`, selected('FOREIGN26'))
-  expect(undone.status).toBe(404)
-  expect(undone.text).toContain('Code not found: FOREIGN26')
-  expect(undone.text).not.toContain('action="/app/links/undo"')
-  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-  expect((await app.call('GET', '/FOREIGN26')).status).toBe(302)
-})
-
 test('a change of selected links costs one write, and waits during maintenance', async () => {
   await using service = await setUp()
   const { app, free, isPaused } = service
@@ -235,26 +194,6 @@ test('all links that match are changed by the filter, and those of other account
   const foreign = await app.call('GET', '/api/links/SPRINGX26', { key: 'pro' })
   expect(foreign.body).toMatchObject({ tags: [], paused: false })
   expect(other).toBeDefined()
-})
-
-test('actions on all matches that cannot be undone or are too many are refused and change nothing', async () => {
-  await using service = await setUp()
-  const { app, free, isPaused } = service
-  const urls = Array.from({ length: 99 }, (_, n) => `https://example.com/${n}`)
-  await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
-  for (const [action, at, reason] of [
-    ['pause', '', 'These are 102 links: at most 100 at once.'],
-    ['delete', '?q=26', 'Delete at most 50 links at once'],
-    ['qr', '?q=26', 'Download at most 50 links at once'],
-    ['none', '?q=26', 'Choose what to do'],
-  ] as const) {
-    const fields = [['all', '1'] as const, ['at', at] as const, ['action', action] as const]
-    const { status, text } = await send(app, free, BATCH, fields)
-    expect({ action, status }).toEqual({ action, status: 422 })
-    expect(text).toContain(reason)
-  }
-  expect(await isPaused('SPRING26')).toBe(false)
-  expect((await app.call('GET', '/api/list', { key: 'free' })).body.total).toBe(102)
 })
 
 test.each([

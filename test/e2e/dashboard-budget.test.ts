@@ -4,6 +4,7 @@ import { AUTH_PATHS, filePaths, pagePaths } from '../abuse/pages.ts'
 import { testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { messageOf } from '../support/refusals.ts'
 import { sharedApp } from '../support/shared.ts'
 
 /** Every request of the dashboard is charged to a rate limit of its account, or of its address. */
@@ -43,7 +44,7 @@ test('pages of a session end at a limit, with a page that says when to come agai
   expect(seen.status).toBe(429)
   expect(seen.headers.get('retry-after')).toBe('60')
   expect(seen.headers.get('content-type')).toBe('text/html; charset=utf-8')
-  expect(seen.text).toContain('Rate limit exceeded. Retry in 60 seconds.')
+  expect(seen.text).toContain(messageOf('rate_limited', '60'))
   app.advance(MINUTE)
   expect((await free.get('/app/links')).status).toBe(200)
 })

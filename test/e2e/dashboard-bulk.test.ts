@@ -3,12 +3,13 @@ import { parse } from 'csv-parse/sync'
 import { type TestApp, testApp } from '../support/app.ts'
 import { invalidIn, type Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { messageOf } from '../support/refusals.ts'
 import { sharedApp } from '../support/shared.ts'
 
 /** Many URLs at once: pasted or from a file, with nothing lost of what fails. */
 
 const BULK = '/app/links/bulk'
-const BAD_START = 'Invalid URL: must start with http:// or https://'
+const BAD_START = messageOf('invalid_url')
 
 interface Sent {
   urls?: string

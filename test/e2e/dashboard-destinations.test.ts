@@ -148,37 +148,6 @@ test.each(QUERIES)(
   },
 )
 
-test('a query that names a parameter twice is refused at its field', async () => {
-  await using app = await testApp()
-  const ann = await annWithLink(app)
-  const { status, invalid } = await add(ann, { url: 'https://example.com/v', query: 'v=2&v=3' })
-  expect([status, invalid]).toEqual([422, ['query']])
-})
-
-const REFUSED: readonly [string, Fields, string[]][] = [
-  ['no condition', {}, []],
-  ['a zone alone', { zone: 'Europe/Berlin' }, []],
-  ['a URL that is none', { url: 'https://', os: 'ios' }, ['url']],
-  ['an address of the service', { url: 'https://hop.test/x', os: 'ios' }, ['url']],
-  ['a script', { url: 'javascript:alert(1)', os: 'ios' }, ['url']],
-  ['a language that is none', { language: 'deutsch' }, ['language']],
-  ['hours that are none', { hours: '25:00-26:00', zone: 'Europe/Berlin' }, ['hours']],
-  ['an end before the start', { from: '2026-03-02T10:00', until: '2026-03-01T10:00' }, ['until']],
-  ['a time that does not exist', { from: '2026-02-30T10:00' }, ['from']],
-]
-test.each(REFUSED)('%s is refused at its field, and nothing typed is lost', async (_, own, at) => {
-  await using app = await testApp()
-  const ann = await annWithLink(app)
-  const seen = await add(ann, { url: 'https://example.com/typed', query: 'keep=1', ...own })
-  // The query is a condition: without one, the form is refused as a whole.
-  const fields =
-    at.length === 0 ? await add(ann, { url: 'https://example.com/typed', ...own }) : seen
-  expect([fields.status, fields.invalid]).toEqual([422, at])
-  expect(fields.text).toContain(`value="${own.url ?? 'https://example.com/typed'}"`)
-  if (at.length > 0) expect(fields.text).toContain('value="keep=1"')
-  if (at.length > 0) expect(stored(app)).toEqual([])
-})
-
 test('a form of an older list changes nothing, and keeps what was typed', async () => {
   await using app = await testApp()
   const ann = await annWithLink(app)

@@ -163,49 +163,35 @@ test('two tabs keep each other’s changes', async () => {
   })
 })
 
-const ORDER = 'The link must expire after it starts.'
-const NO_TIME = 'Enter a date and a time that exists in Europe/Berlin.'
-const BAD_URL = 'Invalid URL: must start with http:// or https://'
-const BAD_TAG = 'Invalid tags: each must have 1 to 40 characters and no comma'
-const BAD_HITS = 'Enter a whole number from 1 to 1,000,000,000.'
 const refusals = [
-  { field: 'title', text: 'a'.repeat(201), error: 'Invalid title: must be one line' },
-  { field: 'note', text: 'a'.repeat(2001), error: 'Invalid note: must be a text of at most 2,000' },
-  { field: 'tags', text: `good, ${'a'.repeat(41)}`, error: BAD_TAG },
-  {
-    field: 'tags',
-    text: Array.from({ length: 21 }, (_, n) => `t${n}`).join(', '),
-    error: 'Invalid tags: must be a list of at most 20',
-  },
-  { field: 'starts_at', text: 'tomorrow', error: NO_TIME },
-  { field: 'expires_at', text: '2026-02-30T12:00', error: NO_TIME },
+  { field: 'title', text: 'a'.repeat(201) },
+  { field: 'note', text: 'a'.repeat(2001) },
+  { field: 'tags', text: `good, ${'a'.repeat(41)}` },
+  { field: 'tags', text: Array.from({ length: 21 }, (_, n) => `t${n}`).join(', ') },
+  { field: 'starts_at', text: 'tomorrow' },
+  { field: 'expires_at', text: '2026-02-30T12:00' },
   // Clocks go forward from 2:00 to 3:00.
-  { field: 'expires_at', text: '2026-03-29T02:30', error: NO_TIME },
-  { field: 'starts_at', text: '2026-06-01T12:00', error: ORDER },
-  { field: 'expires_at', text: '2026-03-01T00:00', error: ORDER },
-  { field: 'max_hits', text: '0', error: BAD_HITS },
-  { field: 'max_hits', text: '1.5', error: BAD_HITS },
-  { field: 'max_hits', text: '1000000001', error: BAD_HITS },
-  { field: 'expired_url', text: 'javascript:alert(1)', error: BAD_URL },
-  {
-    field: 'expired_url',
-    text: 'http://hop.test/SPRING26',
-    error: 'Destination URL is not allowed',
-  },
+  { field: 'expires_at', text: '2026-03-29T02:30' },
+  { field: 'starts_at', text: '2026-06-01T12:00' },
+  { field: 'expires_at', text: '2026-03-01T00:00' },
+  { field: 'max_hits', text: '0' },
+  { field: 'max_hits', text: '1.5' },
+  { field: 'max_hits', text: '1000000001' },
+  { field: 'expired_url', text: 'javascript:alert(1)' },
+  { field: 'expired_url', text: 'http://hop.test/SPRING26' },
 ]
 const inBerlin = sharedApp(async (app) => ({ free: await freeWithLink(app, { zone: BERLIN }) }))
 
 test.each(refusals)(
-  'a refused $field is marked with the reason, and nothing is saved: $error',
-  async (refusal) => {
-    const { field, text, error } = refusal
+  'a refused $field is marked with the reason, and nothing is saved (%#)',
+  async ({ field, text }) => {
     const { app, free } = await inBerlin()
     app.advance(MINUTE)
     await save(free, { starts_at: '2026-03-20T12:00', expires_at: '2026-05-01T12:00' })
     const before = await stored(app)
     const seen = await save(free, { forward_query: '1', [field]: text })
-    expect(seen.status).toBe(422)
-    expect(seen.text).toContain(`id="field-${field}-error">${error}`)
+    expect([seen.status, seen.invalid]).toEqual([422, [field]])
+    expect(seen.text).toMatch(new RegExp(`id="field-${field}-error">[^<]`))
     expect(seen.text).toMatch(
       new RegExp(`id="field-${field}"[^>]*aria-invalid="true"[^>]*autofocus`),
     )

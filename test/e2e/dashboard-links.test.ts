@@ -2,8 +2,6 @@ import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
-import { sharedApp } from '../support/shared.ts'
 
 /** The page of all links: making one, searching, paging, the order by hits. */
 
@@ -57,29 +55,6 @@ test('a URL that the account has already gives the same code, says so, and shows
   expect(codesOf(again)).toEqual([first.code])
 })
 
-const refused = [
-  { url: 'nonsense', error: 'Invalid URL: must start with http:// or https://' },
-  { url: '', error: '' },
-  { url: 'javascript:alert(1)', error: 'Invalid URL: must start with http:// or https://' },
-  { url: 'https://a b.example', error: 'must not contain spaces' },
-  { url: 'http://hop.test/LOOPED', error: 'Destination URL is not allowed' },
-]
-/** For the tables of refusals: nothing of Ann's is stored. */
-const withAnn = sharedApp(async (app) => {
-  await app.reserve('TAKEN26', 'pro')
-  return { ann: await makeMember(app, 'ann@example.com') }
-})
-
-test.each(refused)('$url is refused beside its field, which keeps it', async ({ url, error }) => {
-  const { ann } = await withAnn()
-  const { status, text, invalid } = await ann.post(LINKS, { url })
-  expect(status).toBe(422)
-  expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${error}`))
-  expect(invalid).toEqual(['url'])
-  expect(text).toContain(`value="${url}"`)
-  expect(text).toContain('No links yet')
-})
-
 test('a code of one’s own is reserved with a destination or without one', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
@@ -94,26 +69,6 @@ test('a code of one’s own is reserved with a destination or without one', asyn
   expect((await free.get(LINKS)).text).toContain('No destination')
 })
 
-const claims = [
-  { code: 'TAKEN26', url: '', field: 'code', error: 'Code already in use: TAKEN26' },
-  { code: 'MY//CODE', url: '', field: 'code', error: 'segment' },
-  { code: 'AUTUMN', url: 'ftp://x', field: 'url', error: 'Invalid URL' },
-  { code: 'AUTUMN', url: 'http://hop.test/A', field: 'url', error: 'not allowed' },
-]
-test.each(claims)(
-  '$code with the destination ($url) is refused beside its field, and reserves nothing',
-  async (sent) => {
-    const { app, ann } = await withAnn()
-    const { code, url, field, error } = sent
-    const { status, text } = await ann.post(LINKS, { code, url })
-    expect(status).toBe(422)
-    expect(text).toMatch(new RegExp(`id="field-${field}-error">[^<]*${error}`))
-    expect(text).toContain(`value="${code}"`)
-    expect(text).toContain('No links yet')
-    expect((await app.call('GET', '/api/lookup/AUTUMN')).status).toBe(404)
-  },
-)
-
 test('the scheme of a URL may be missing, with a code and without one', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
@@ -124,32 +79,6 @@ test('the scheme of a URL may be missing, with a code and without one', async ()
     'https://Example.com:8443',
     'https://example.com/spring?a=b',
   ])
-})
-
-const statuses = [
-  { typed: 'spring26', says: 'Taken' },
-  { typed: ' SPRING26 ', says: 'Taken' },
-  { typed: 'STOPPED26', says: 'Taken' },
-  { typed: 'summer26', says: 'Free' },
-  { typed: 'MY-CODE', says: 'Free' },
-  { typed: 'short', says: 'Free' },
-  { typed: '<b>', says: 'Free' },
-  { typed: '', says: '' },
-]
-test('while a code is typed, the form says whether it is free', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  await app.reserve('SPRING26', 'pro')
-  await app.reserve('STOPPED26', 'pro')
-  await disableLink(app, 'STOPPED26', 'Reported')
-  const { passcode } = await app.reserve('GONE2026', 'pro')
-  await app.call('POST', '/api/delete', { key: 'pro', json: { code: 'GONE2026', passcode } })
-  for (const { typed, says } of [...statuses, { typed: 'GONE2026', says: 'Free' }]) {
-    const { status, text } = await free.get(`${LINKS}/code?code=${encodeURIComponent(typed)}`)
-    const shown = text.replace(/<[^>]*>/g, '').trim()
-    expect({ typed, status, shown }).toEqual({ typed, status: 200, shown: says })
-  }
-  expect((await new Visitor(app).get(`${LINKS}/code?code=SPRING26`)).status).toBe(303)
 })
 
 test('asking for free codes is charged like a lookup', async () => {
@@ -332,20 +261,6 @@ test('a row has the title, the tags, the state and the last 30 days of its link'
   expect(codesOf(found)).toEqual(['SPRING26'])
   expect(codesOf(await free.get(`${LINKS}?tag=Spring`))).toEqual(['SPRING26'])
   expect((await free.get(`${LINKS}?tag=none`)).text).toContain('with the tag “none”')
-})
-
-test('nobody sees a link of another account', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, 'ann@example.com')
-  const { code } = await app.shorten('https://secret.example/', 'pro')
-  for (const path of [LINKS, `${LINKS}?q=secret`, `${LINKS}?sort=hits`, `${LINKS}/export.csv`]) {
-    const { status, text } = await ann.get(path)
-    expect([path, status]).toEqual([path, 200])
-    expect(text).not.toContain(code)
-    expect(text).not.toContain('secret.example/')
-  }
-  const anonymous = await new Visitor(app).get(LINKS)
-  expect(anonymous.location).toBe('/app/sign-in?next=%2Fapp%2Flinks')
 })
 
 test('a stored URL is shown as what it is: escaped, its signs that turn text visible', async () => {

@@ -115,50 +115,20 @@ const ANOTHER = { name: 'Another', scope: 'write' }
 const KEY_ROWS = /aria-label="(Revoke|End) the key /g
 
 /** What a cookie alone must not be enough for, and a part of what follows once it is done. */
-const guarded = [
-  {
-    name: 'a key rotated',
-    path: '/app/keys/rotate',
-    fields: { key: '1' },
-    done: 'see it again',
-  },
-  {
-    name: 'a key created',
-    path: '/app/keys/new',
-    fields: { name: 'Shop', scope: 'read' },
-    done: 'see it again',
-  },
-  { name: 'a key revoked', path: '/app/keys/revoke', fields: { key: '1' }, done: 'done=revoked' },
-  { name: 'a key ended', path: '/app/keys/end', fields: { key: '1' }, done: 'done=ended' },
-  {
-    name: 'a reset link made',
-    path: `${ACCOUNTS}/1/reset`,
-    fields: {},
-    done: '/app/reset/',
-  },
-  {
-    name: 'an invitation created',
-    path: `${ACCOUNTS}/invites`,
-    fields: { email: '', plan: 'enterprise' },
-    done: '/app/join/',
-  },
-  {
-    name: 'a plan changed',
-    path: `${ACCOUNTS}/1/plan`,
-    fields: { plan: 'pro' },
-    done: 'done=plan',
-  },
+const GUARDED: [path: string, fields: Record<string, string>, done: string][] = [
+  ['/app/keys/rotate', { key: '1' }, 'see it again'],
+  ['/app/keys/new', { name: 'Shop', scope: 'read' }, 'see it again'],
+  ['/app/keys/revoke', { key: '1' }, 'done=revoked'],
+  ['/app/keys/end', { key: '1' }, 'done=ended'],
+  [`${ACCOUNTS}/1/reset`, {}, '/app/reset/'],
+  [`${ACCOUNTS}/invites`, { email: '', plan: 'enterprise' }, '/app/join/'],
+  [`${ACCOUNTS}/1/plan`, { plan: 'pro' }, 'done=plan'],
   // The last owner cannot be disabled.
-  {
-    name: 'an account disabled',
-    path: `${ACCOUNTS}/1/disable`,
-    fields: { links: '1' },
-    done: 'Disable',
-  },
+  [`${ACCOUNTS}/1/disable`, { links: '1' }, 'Disable'],
 ]
-test.each(guarded)(
-  'ten minutes after the password was entered, it is asked for again before $name',
-  async ({ path, fields, done }) => {
+test.each(GUARDED)(
+  'ten minutes after the password was entered, it is asked for again before %s',
+  async (path, fields, done) => {
     await using app = await testApp()
     const { owner, key } = await setUpOwner(app)
     app.advance(10 * MINUTE)

@@ -17,94 +17,64 @@ import {
 } from '../support/destination-rules.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
+import { invalid, messageOf } from '../support/refusals.ts'
 
 /** What `destinations` of a link may contain, and where it is kept. */
 
 describe('a request is refused', () => {
   const one = (when: unknown, url: unknown = A) => [{ when, url }]
-  const OS = 'must be some of android, ios, windows, macos, linux, chromeos'
   const zoned = (when: object) => one({ ...when, zone: BERLIN })
-  const LIST = 'Invalid destinations: must be a list of at most 20'
-  const atWhen = (reason: string, name = '') => `Invalid destinations[0].when${name}: ${reason}`
-  const LANGUAGE = atWhen('must be 1 to 10 languages such as de or pt-BR', '.language')
-  const COUNTRY = atWhen('must be 1 to 50 codes of countries such as DE or GB', '.country')
-  const QUERY = atWhen('must have 1 to 5 parameters, each with a text or true', '.query')
-  const HOURS = atWhen('must be like 08:00-17:30', '.hours')
-  const ZONE = atWhen('must be a time zone such as Europe/Berlin', '.zone')
-  const BAD_URL = 'must start with http:// or https://'
-  const KNOWN = 'os, device, language, country, query, from, until, days, hours, zone'
 
-  const refused: [destinations: unknown, error: string][] = [
-    ['x', LIST],
-    [{}, LIST],
-    [Array.from({ length: 21 }, () => FIVE[0]), LIST],
-    [[null], 'Invalid destinations[0]: must have when and url'],
-    [['x'], 'Invalid destinations[0]: must have when and url'],
-    [[{ when: { os: ['ios'] } }], `Invalid destinations[0].url: ${BAD_URL}`],
-    [
-      [{ ...FIVE[0], note: '' }],
-      'Invalid destinations[0]: note is no field. The fields are when, url',
-    ],
-    [one({}), atWhen('must have a condition')],
-    [[FIVE[0], ...one({})], 'Invalid destinations[1].when: must have a condition'],
-    [one({ zone: BERLIN }), atWhen('must have a condition')],
-    [[{ url: A }], atWhen('must have a condition')],
-    [one(null), atWhen('must have a condition')],
-    [one({ ip: ['192.0.2.1'] }), atWhen(`ip is no condition. The conditions are ${KNOWN}`)],
-    [one({ os: ['ios', 'beos'] }), atWhen(OS, '.os')],
-    [one({ os: 'ios' }), atWhen(OS, '.os')],
-    [one({ os: [] }), atWhen(OS, '.os')],
-    [one({ os: null }), atWhen(OS, '.os')],
-    [one({ device: ['tv'] }), atWhen('must be some of phone, tablet, desktop', '.device')],
-    [one({ language: ['deutsch'] }), LANGUAGE],
-    [one({ language: [] }), LANGUAGE],
-    [one({ language: Array.from({ length: 11 }, () => 'de') }), LANGUAGE],
-    [one({ country: ['Germany'] }), COUNTRY],
-    [one({ country: ['UK'] }), COUNTRY],
-    [one({ country: ['ZZ'] }), COUNTRY],
-    [one({ country: [] }), COUNTRY],
-    [one({ query: {} }), QUERY],
-    [one({ query: { v: 2 } }), QUERY],
-    [one({ query: { v: false } }), QUERY],
-    [one({ query: { '': 'x' } }), QUERY],
-    [one({ query: ['v'] }), QUERY],
-    [one({ query: { a: '', b: '', c: '', d: '', e: '', f: '' } }), QUERY],
-    [
-      one({ from: '2026-02-30T00:00:00Z' }),
-      atWhen('must be a time such as 2026-03-01T12:00:00.000Z', '.from'),
-    ],
-    [
-      one({ until: 'tomorrow' }),
-      atWhen('must be a time such as 2026-03-01T12:00:00.000Z', '.until'),
-    ],
-    [
-      one({ from: '2026-03-02T00:00:00Z', until: '2026-03-02T01:00:00+01:00' }),
-      atWhen('must be after from', '.until'),
-    ],
-    [
-      zoned({ days: ['monday'] }),
-      atWhen('must be some of mon, tue, wed, thu, fri, sat, sun', '.days'),
-    ],
-    [zoned({ hours: '8:00-17:30' }), HOURS],
-    [zoned({ hours: '24:00-02:00' }), HOURS],
-    [zoned({ hours: '08:60-17:30' }), HOURS],
-    [zoned({ hours: '08:00-08:00' }), HOURS],
-    [zoned({ hours: '08:00' }), HOURS],
-    [one({ hours: '08:00-17:30' }), ZONE],
-    [one({ days: ['mon'] }), ZONE],
-    [one({ days: ['mon'], zone: 'Mars/Olympus' }), ZONE],
-    [one({ os: ['ios'], zone: BERLIN }), atWhen('needs days or hours', '.zone')],
-    [one({ os: ['ios'] }, 'javascript:alert(1)'), `Invalid destinations[0].url: ${BAD_URL}`],
-    [one({ os: ['ios'] }, 'a.example'), `Invalid destinations[0].url: ${BAD_URL}`],
-    [one({ os: ['ios'] }, null), `Invalid destinations[0].url: ${BAD_URL}`],
-    [
-      one({ os: ['ios'] }, 'https://'),
-      'Invalid destinations[0].url: must be a well-formed address with a host',
-    ],
-    [
-      Array.from({ length: 3 }, () => ({ ...FIVE[0], url: `${A}?${'x'.repeat(6000)}` })),
-      'Invalid destinations: must have at most 16,384 bytes as JSON',
-    ],
+  const refused: [destinations: unknown, place: string][] = [
+    ['x', ''],
+    [{}, ''],
+    [Array.from({ length: 21 }, () => FIVE[0]), ''],
+    [[null], '[0]'],
+    [['x'], '[0]'],
+    [[{ when: { os: ['ios'] } }], '[0].url'],
+    [[{ ...FIVE[0], note: '' }], '[0]'],
+    [one({}), '[0].when'],
+    [[FIVE[0], ...one({})], '[1].when'],
+    [one({ zone: BERLIN }), '[0].when'],
+    [[{ url: A }], '[0].when'],
+    [one(null), '[0].when'],
+    [one({ ip: ['192.0.2.1'] }), '[0].when'],
+    [one({ os: ['ios', 'beos'] }), '[0].when.os'],
+    [one({ os: 'ios' }), '[0].when.os'],
+    [one({ os: [] }), '[0].when.os'],
+    [one({ os: null }), '[0].when.os'],
+    [one({ device: ['tv'] }), '[0].when.device'],
+    [one({ language: ['deutsch'] }), '[0].when.language'],
+    [one({ language: [] }), '[0].when.language'],
+    [one({ language: Array.from({ length: 11 }, () => 'de') }), '[0].when.language'],
+    [one({ country: ['Germany'] }), '[0].when.country'],
+    [one({ country: ['UK'] }), '[0].when.country'],
+    [one({ country: ['ZZ'] }), '[0].when.country'],
+    [one({ country: [] }), '[0].when.country'],
+    [one({ query: {} }), '[0].when.query'],
+    [one({ query: { v: 2 } }), '[0].when.query'],
+    [one({ query: { v: false } }), '[0].when.query'],
+    [one({ query: { '': 'x' } }), '[0].when.query'],
+    [one({ query: ['v'] }), '[0].when.query'],
+    [one({ query: { a: '', b: '', c: '', d: '', e: '', f: '' } }), '[0].when.query'],
+    [one({ from: '2026-02-30T00:00:00Z' }), '[0].when.from'],
+    [one({ until: 'tomorrow' }), '[0].when.until'],
+    [one({ from: '2026-03-02T00:00:00Z', until: '2026-03-02T01:00:00+01:00' }), '[0].when.until'],
+    [zoned({ days: ['monday'] }), '[0].when.days'],
+    [zoned({ hours: '8:00-17:30' }), '[0].when.hours'],
+    [zoned({ hours: '24:00-02:00' }), '[0].when.hours'],
+    [zoned({ hours: '08:60-17:30' }), '[0].when.hours'],
+    [zoned({ hours: '08:00-08:00' }), '[0].when.hours'],
+    [zoned({ hours: '08:00' }), '[0].when.hours'],
+    [one({ hours: '08:00-17:30' }), '[0].when.zone'],
+    [one({ days: ['mon'] }), '[0].when.zone'],
+    [one({ days: ['mon'], zone: 'Mars/Olympus' }), '[0].when.zone'],
+    [one({ os: ['ios'], zone: BERLIN }), '[0].when.zone'],
+    [one({ os: ['ios'] }, 'javascript:alert(1)'), '[0].url'],
+    [one({ os: ['ios'] }, 'a.example'), '[0].url'],
+    [one({ os: ['ios'] }, null), '[0].url'],
+    [one({ os: ['ios'] }, 'https://'), '[0].url'],
+    [Array.from({ length: 3 }, () => ({ ...FIVE[0], url: `${A}?${'x'.repeat(6000)}` })), ''],
   ]
 
   let app: TestApp
@@ -116,9 +86,10 @@ describe('a request is refused', () => {
   })
   afterAll(() => app[Symbol.asyncDispose]())
 
-  test.each(refused.map(([sent, error], n) => [n, error, sent] as const))(
-    '%d: %s',
-    async (_, error, destinations) => {
+  test.each(refused.map(([sent, place], n) => [n, place, sent] as const))(
+    '%d: destinations%s',
+    async (_, place, destinations) => {
+      const error = invalid(`destinations${place}`)
       const key = 'enterprise'
       const path = `/api/links/${CODE}`
       const answer = await app.call('PATCH', path, { key, json: { destinations } })
@@ -139,7 +110,7 @@ test('a URL on the blocklist or of the service itself is refused at any place', 
   writeFileSync(list, '0.0.0.0 bad.example\n')
   await using app = await testApp({ env: { BLOCKLIST_FILES: list } })
   await app.claim(CODE, Z)
-  const error = 'Destination URL is not allowed (host on abuse blocklist)'
+  const error = messageOf('url_blocked')
   for (const url of ['https://bad.example/x', `http://hop.test/${CODE}`]) {
     const destinations = [...FIVE, { when: { os: ['linux'] }, url }]
     expect(await patch(app, { destinations })).toMatchObject({ status: 422, body: { error } })
@@ -195,7 +166,7 @@ test('a new link can have destinations, and its bytes count towards the quota', 
 
 test('DESTINATION_RULES=owners: others cannot add any, but move, remove and keep those they have', async () => {
   using folder = temporaryFolder()
-  const error = 'Only owners of the service can add destinations'
+  const error = messageOf('destinations_not_allowed')
   let key = ''
   {
     await using app = await testApp({ dataDir: folder.path, env: { DESTINATION_RULES: 'all' } })

@@ -32,6 +32,7 @@ import {
 } from '../support/destination-rules.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { problemsOf } from '../support/problems.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** Which destination a visitor gets: `destinations` of a link. */
 
@@ -294,7 +295,7 @@ describe('country', () => {
     await app.claim(CODE, Z)
     expect(await patch(app, { destinations: COUNTRIES })).toMatchObject({
       status: 400,
-      body: { error: 'Invalid destinations: country needs COUNTRY_FILE or COUNTRY_HEADER' },
+      body: { error: invalid('destinations') },
     })
   })
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { testApp } from '../support/app.ts'
 import { problemsOf } from '../support/problems.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** The address of a link that people see: an alias, else the code. */
 
@@ -59,7 +60,7 @@ test.each([['other-path'], ['SPRING26'], [5], ['']])(
     await using app = await testApp(ALL)
     const { patch, shown } = await linkOf(app)
     await patch({ aliases: ['m-first', 'z-second'] })
-    const error = 'Invalid display_alias: must be one of the aliases of the link'
+    const error = invalid('display_alias')
     expect(await patch({ title: 'New', display_alias })).toMatchObject({
       status: 400,
       body: { error },

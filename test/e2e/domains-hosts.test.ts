@@ -20,6 +20,7 @@ import {
   patch,
   refusalOf,
 } from '../support/domains.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** Requests and settings by which a link could answer on a domain that is not its own. */
 
@@ -248,11 +249,7 @@ test('reserved paths are no aliases on any domain', async () => {
     '-',
   ]) {
     const { status, body } = await patch(app, L, { domain_aliases: { [GO]: [path] } })
-    expect([path, status, body.error]).toEqual([
-      path,
-      400,
-      `Invalid domain_aliases: ${path} is reserved`,
-    ])
+    expect([path, status, body.error]).toEqual([path, 400, invalid('domain_aliases')])
   }
 })
 

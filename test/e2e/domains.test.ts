@@ -20,6 +20,7 @@ import {
 import { cookieOf, send, WORD } from '../support/link-passwords.ts'
 import { operator } from '../support/members.ts'
 import { problemsOf } from '../support/problems.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** Several domains: which links each answers. */
 
@@ -337,7 +338,7 @@ test('an account uses the domains that are for it', async () => {
   const accountId = app.administration.data.accounts.findByEmail('free@example.com')?.id ?? 0
   await add(app, { host: 'mine.example', for: accountId })
   app.key('free-other')
-  const error = 'Invalid domain: must be one of GET /api/domains'
+  const error = invalid('domain')
   for (const domain of ['owners.example', 'unknown.example', 'go.example/x', '', '192.0.2.1']) {
     expect(await patch(app, M, { domain })).toMatchObject({ status: 400, body: { error } })
     const json = { url: 'https://example.com/x', domain }

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { TestApp } from '../support/app.ts'
 import { command, makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
 import { appWithDomains, GO, outcome, PRIMARY } from '../support/domains.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -60,6 +61,30 @@ test('the command keeps configured domains and names the others', async () => {
   expect(await lead('hop.test', '/lunch')).toBe('https://example.com/4')
 }, 60_000)
 
+const send = (app: TestApp, raw: string, query = '') =>
+  app.call('POST', `/api/import${query}`, {
+    key: 'free',
+    raw,
+    headers: { 'content-type': 'application/x-ndjson' },
+  })
+
+test('the result of a new link names its aliases that are in use, with their domains', async () => {
+  await using app = await appWithDomains()
+  const url = 'https://example.com/any'
+  const aliases = { domain_aliases: { [GO]: ['menu'], [PRIMARY]: ['here'] } }
+  await send(app, JSON.stringify({ url, ...aliases }))
+  const line = JSON.stringify({ url, code: 'CCCCCC', aliases: ['new'], ...aliases })
+  const left = [`//${GO}/menu`, 'here'].map(
+    (name) => `The alias ${name} is in use and was left out`,
+  )
+  for (const query of ['?dry_run=true', '']) {
+    const { body } = await send(app, line, query)
+    expect(body.results).toEqual([
+      { outcome: 'created_alias', code: 'CCCCCC', message: left.join('. ') },
+    ])
+  }
+})
+
 test('an export has aliases that match in any case, also on other domains', async () => {
   await using first = await appWithDomains()
   const line = {
@@ -69,12 +94,6 @@ test('an export has aliases that match in any case, also on other domains', asyn
     domain_aliases: { [GO]: ['Exact'] },
     domain_aliases_any_case: { [GO]: ['Menu'], [PRIMARY]: ['There'] },
   }
-  const send = (app: typeof first, raw: string) =>
-    app.call('POST', '/api/import', {
-      key: 'free',
-      raw,
-      headers: { 'content-type': 'application/x-ndjson' },
-    })
   const { body } = await send(first, JSON.stringify(line))
   expect(body).toMatchObject({ results: [{ outcome: 'created_alias' }] })
   const exported = await first.call('GET', '/api/export', { key: 'free' })

@@ -7,6 +7,7 @@ import { freshIpv4, guessedCodes, ipv6Networks } from '../abuse/addresses.ts'
 import { type Answer, type CallOptions, eventually, type TestApp, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
 import { LOCKED, send, WORD, withPassword } from '../support/link-passwords.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** Limits of addresses without an API key: redirects, unknown codes, images, and floods. */
 
@@ -110,7 +111,7 @@ test('redirects beyond their limit are 429, exactly, and the one after Retry-Aft
   const refused = await visit()
   expect(budgetOf(refused)).toEqual({ status: 429, limit: '3', remaining: '0' })
   expect(refused.headers.get('retry-after')).toBe('40')
-  expect(refused.body).toEqual({ error: 'Rate limit exceeded. Retry in 40 seconds.' })
+  expect(refused.body).toEqual({ error: messageOf('rate_limited', '40') })
   // The reads of the address are its own matter.
   const status = await app.call('GET', '/api/status', { from: SCHOOL })
   expect(budgetOf(status)).toEqual({ status: 200, limit: '300', remaining: '299' })

@@ -14,6 +14,7 @@ import {
   WORD,
   withPassword,
 } from '../support/link-passwords.ts'
+import { invalid, messageOf } from '../support/refusals.ts'
 
 /** Links that ask for a password first. */
 
@@ -294,18 +295,18 @@ test.each([
 ])('the password %j is answered with %i', async (password, status) => {
   await using app = await testApp()
   await app.claim(LOCKED, SECRET_URL)
-  const error = 'Invalid password: must have 6 to 128 characters'
+  const error = invalid('password')
   for (const [path, code, json] of [
     ['/api/shorten', 201, { url: 'https://d.example/new', code: 'SHORTEN', password }],
     ['/api/reserve', 201, { code: 'RESERVE', password }],
   ] as const) {
     const made = await app.call('POST', path, { key: 'free', json })
     expect(made.status).toBe(status === 400 ? 400 : code)
-    if (status === 400) expect(made.body.error).toBe(error)
+    if (status === 400) expect(made.body.error).toEqual(error)
   }
   const changed = await patch(app, { password }, LOCKED)
   expect(changed.status).toBe(status)
-  if (status === 400) expect(changed.body.error).toBe(error)
+  if (status === 400) expect(changed.body.error).toEqual(error)
 })
 
 test('a link that is created with a password has one from the first request on', async () => {
@@ -331,7 +332,7 @@ test('the sixth wrong password of an address is refused, and the right one too u
   for (let i = 0; i < 5; i++) expect((await send(app, `wrong ${i}`)).status).toBe(403)
   const seconds = MINUTE / 1000
   const sixth = await send(app, 'wrong 6')
-  const error = `Too many attempts. Try again in ${seconds} seconds.`
+  const error = messageOf('too_many_attempts', String(seconds))
   expect(sixth).toMatchObject({ status: 429, body: { error } })
   expect(sixth.headers.get('retry-after')).toBe(String(seconds))
   const page = await send(app, WORD, undefined, { headers: BROWSER })

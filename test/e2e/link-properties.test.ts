@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
 import { problemsOf } from '../support/problems.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** Titles, tags, notes and rules of links, through GET and PATCH /api/links/{code}. */
 
@@ -78,52 +79,40 @@ test('each property can be set, kept and cleared', async () => {
   expect(problemsOf(app)).toEqual([])
 })
 
-const TITLE = 'Invalid title: must be one line of at most 200 characters'
-const NOTE = 'Invalid note: must be a text of at most 2,000 characters'
-const TAG = 'Invalid tags: each must have 1 to 40 characters and no comma'
-const TAGS = 'Invalid tags: must be a list of at most 20'
-const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
-const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
   'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, destinations, domain, password, aliases, domain_aliases, display_alias.'
 
 const REFUSED: [json: unknown, error: string][] = [
-  [[], 'Invalid properties: must be a JSON object'],
-  ['title', 'Invalid properties: must be a JSON object'],
-  [null, 'Invalid properties: must be a JSON object'],
+  [[], invalid('properties')],
+  ['title', invalid('properties')],
+  [null, invalid('properties')],
   [{ url: 'https://example.com/' }, `Unknown field: url. ${FIELDS}`],
   [{ delete_at: null }, `Unknown field: delete_at. ${FIELDS}`],
-  [{ title: 1 }, TITLE],
-  [{ title: 'x'.repeat(201) }, TITLE],
-  [{ title: 'two\nlines' }, TITLE],
-  [{ title: '\ud800' }, TITLE],
-  [{ note: 'x'.repeat(2001) }, NOTE],
-  [{ note: 'a\u0000' }, NOTE],
-  [{ tags: 'spring' }, TAGS],
-  [{ tags: Array.from({ length: 21 }, (_, n) => `tag ${n}`) }, TAGS],
-  [{ tags: [''] }, TAG],
-  [{ tags: ['a,b'] }, TAG],
-  [{ tags: ['x'.repeat(41)] }, TAG],
-  [{ tags: [null] }, TAG],
-  [{ paused: 'yes' }, 'Invalid paused: must be true or false'],
-  [{ forward_query: 1 }, 'Invalid forward_query: must be true or false'],
-  [{ max_hits: 0 }, HITS],
-  [{ max_hits: 1.5 }, HITS],
-  [{ max_hits: 1_000_000_001 }, HITS],
-  [{ max_hits: '5' }, HITS],
-  [{ starts_at: 1 }, STARTS],
-  [{ starts_at: '2026-03-01' }, STARTS],
-  [{ starts_at: '2026-13-01T00:00:00Z' }, STARTS],
-  [{ starts_at: '2030-04-31T00:00:00Z' }, STARTS],
-  [{ expires_at: '2030-02-30T00:00:00Z' }, STARTS.replace('starts', 'expires')],
-  [
-    { expired_url: 'ftp://example.com' },
-    'Invalid expired_url: must start with http:// or https://',
-  ],
-  [
-    { starts_at: '2026-05-01T00:00:00Z', expires_at: '2026-05-01T00:00:00Z' },
-    'Invalid starts_at: must be before expires_at',
-  ],
+  [{ title: 1 }, invalid('title')],
+  [{ title: 'x'.repeat(201) }, invalid('title')],
+  [{ title: 'two\nlines' }, invalid('title')],
+  [{ title: '\ud800' }, invalid('title')],
+  [{ note: 'x'.repeat(2001) }, invalid('note')],
+  [{ note: 'a\u0000' }, invalid('note')],
+  [{ tags: 'spring' }, invalid('tags')],
+  [{ tags: Array.from({ length: 21 }, (_, n) => `tag ${n}`) }, invalid('tags')],
+  [{ tags: [''] }, invalid('tags')],
+  [{ tags: ['a,b'] }, invalid('tags')],
+  [{ tags: ['x'.repeat(41)] }, invalid('tags')],
+  [{ tags: [null] }, invalid('tags')],
+  [{ paused: 'yes' }, invalid('paused')],
+  [{ forward_query: 1 }, invalid('forward_query')],
+  [{ max_hits: 0 }, invalid('max_hits')],
+  [{ max_hits: 1.5 }, invalid('max_hits')],
+  [{ max_hits: 1_000_000_001 }, invalid('max_hits')],
+  [{ max_hits: '5' }, invalid('max_hits')],
+  [{ starts_at: 1 }, invalid('starts_at')],
+  [{ starts_at: '2026-03-01' }, invalid('starts_at')],
+  [{ starts_at: '2026-13-01T00:00:00Z' }, invalid('starts_at')],
+  [{ starts_at: '2030-04-31T00:00:00Z' }, invalid('starts_at')],
+  [{ expires_at: '2030-02-30T00:00:00Z' }, invalid('expires_at')],
+  [{ expired_url: 'ftp://example.com' }, invalid('expired_url')],
+  [{ starts_at: '2026-05-01T00:00:00Z', expires_at: '2026-05-01T00:00:00Z' }, invalid('starts_at')],
 ]
 test('a leap day and the end of a day are times', async () => {
   await using app = await testApp()

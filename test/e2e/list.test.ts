@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
+import { invalid } from '../support/refusals.ts'
 
 /** The spec's chapter "GET /api/list". */
 
@@ -103,7 +104,7 @@ test('an update keeps a code’s place, and a code claimed anew is the newest', 
   expect((await list(app)).items.map(({ code }) => code)).toEqual(['BBBBBB', 'CCCCCC', 'AAAAAA'])
 })
 
-const LIMIT = 'Invalid limit: must be an integer between 1 and 200'
+const LIMIT = invalid('limit')
 const NUMBERLESS = [
   '',
   'abc',
@@ -242,7 +243,7 @@ test('a search is for a part of a code or URL in any letter case and for nothing
 
 test('a search for more than 200 characters is refused, and costs nothing else', async () => {
   await using app = await testApp()
-  const error = 'Invalid search: must have at most 200 characters'
+  const error = invalid('search')
   for (const text of ['x'.repeat(201), 'a'.repeat(15_000), '🎄'.repeat(201)]) {
     expect(await list(app, { search: text })).toMatchObject({ status: 400, body: { error } })
   }

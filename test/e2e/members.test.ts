@@ -67,21 +67,6 @@ test('an invitation works once, only for its address, and not after its withdraw
   expect((await new Visitor(app).get(forZoe)).status).toBe(404)
 })
 
-test('nobody withdraws the invitation of another account', async () => {
-  await using app = await testApp({ env: { SIGNUP: 'open' } })
-  const ann = await makeMember(app, ANN)
-  const path = await invite(ann, BOB)
-  const list = await ann.get(MEMBERS)
-  const id = /name="invite" value="(\d+)"/.exec(list.text)?.[1] ?? ''
-  const eve = await new Visitor(app, { from: '192.0.2.60' })
-  await eve.signUp('eve@example.com')
-  await eve.post(`${MEMBERS}/withdraw`, { invite: id }, { from: MEMBERS })
-  const { owner } = await setUpOwner(app)
-  const ofService = '/app/service/accounts/invites/end'
-  await owner.post(ofService, { invite: id }, { from: '/app/service/accounts' })
-  expect((await new Visitor(app).get(path)).status).toBe(200)
-})
-
 test('a person of two accounts opens either, and a page of one changes nothing of the other', async () => {
   await using app = await testApp({ env: { SIGNUP: 'open' } })
   const ann = await makeMember(app, ANN)
@@ -106,18 +91,6 @@ test('a person of two accounts opens either, and a page of one changes nothing o
   const again = new Visitor(app)
   await again.signIn(BOB)
   expect(await urlsSeenBy(again)).toContain('of-bob')
-})
-
-test('nobody opens an account that they are not a member of', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, ANN)
-  const bob = await makeMember(app, BOB)
-  for (const account of [String(idOf(app, ANN)), '0', '999', 'x', '']) {
-    const seen = await bob.post('/app/account/open', { account }, { from: '/app/links' })
-    expect(seen.status).toBe(404)
-  }
-  await ann.post('/app/links', { url: 'https://example.com/of-ann' })
-  expect(await urlsSeenBy(bob)).not.toContain('of-ann')
 })
 
 test('a person who is signed out joins with a sign-in, and keeps the own account', async () => {
@@ -174,53 +147,23 @@ test('a person who is removed from one account stays in the other, with password
   expect((await again.get('/app/links')).text).not.toContain(ANN)
 })
 
-test('two members who remove each other at once: one remains', async () => {
+test.each([
+  ['remove each other', 1],
+  ['leave', 0],
+])('two admins who %s at once: one remains', async (_, other) => {
   await using app = await testApp()
   const { ann, bob } = await annAndBob(app)
-  const [annId, bobId] = [idOf(app, ANN), idOf(app, BOB)]
-  const pages = [await ann.get(MEMBERS), await bob.get(MEMBERS)]
-  const csrf = pages.map((page) => page.csrf)
-  await Promise.all([
-    ann.post(`${MEMBERS}/${bobId}/remove`, { csrf: csrf[0] ?? '' }),
-    bob.post(`${MEMBERS}/${annId}/remove`, { csrf: csrf[1] ?? '' }),
-  ])
-  const left = app.administer(({ accounts }) => accounts.listMembers(annId).map(({ id }) => id))
-  expect(left).toHaveLength(1)
-})
-
-test('two members who leave at once: one remains', async () => {
-  await using app = await testApp()
-  const { ann, bob } = await annAndBob(app)
-  const [annId, bobId] = [idOf(app, ANN), idOf(app, BOB)]
+  const ids = [idOf(app, ANN), idOf(app, BOB)]
   const csrf = [(await ann.get(MEMBERS)).csrf, (await bob.get(MEMBERS)).csrf]
-  const seen = await Promise.all([
-    ann.post(`${MEMBERS}/${annId}/remove`, { csrf: csrf[0] ?? '' }),
-    bob.post(`${MEMBERS}/${bobId}/remove`, { csrf: csrf[1] ?? '' }),
-  ])
-  expect(seen.map(({ status }) => status).sort()).toEqual([303, 422])
-  const left = app.administer(({ accounts }) => accounts.listMembers(annId))
-  expect(left).toHaveLength(1)
-})
-
-test('the last member stays, also with a form that no page offers', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, ANN)
-  const id = idOf(app, ANN)
-  expect((await ann.get(MEMBERS)).text).not.toContain('/remove')
-  const seen = await remove(ann, id, MEMBERS)
-  expect([seen.status, seen.notices.includes('alert')]).toEqual([422, true])
-  expect((await ann.get('/app/links')).status).toBe(200)
-})
-
-test('a member of another account is nobody here', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, ANN)
-  await makeMember(app, BOB)
-  const id = idOf(app, BOB)
-  expect((await ann.get(`${MEMBERS}/${id}/remove`)).status).toBe(404)
-  expect((await remove(ann, id, MEMBERS)).status).toBe(404)
-  const bob = new Visitor(app)
-  expect((await bob.signIn(BOB)).location).toBe('/app/links')
+  const seen = await Promise.all(
+    [ann, bob].map((one, n) =>
+      one.post(`${MEMBERS}/${ids[(n + other) % 2]}/remove`, { csrf: csrf[n] ?? '' }),
+    ),
+  )
+  // A removed admin may be signed out before their own request is judged.
+  if (other === 0) expect(seen.map(({ status }) => status).sort()).toEqual([303, 422])
+  const left = app.administer(({ accounts }) => accounts.listMembers(ids[0] ?? 0))
+  expect(left.map(({ role }) => role)).toEqual(['admin'])
 })
 
 test('an invitation accepted twice at once makes one member', async () => {
@@ -302,26 +245,6 @@ test('the owner of the service invites to an account, and removes and resets its
   ])
 })
 
-test('the only owner of the service cannot leave the last account', async () => {
-  await using app = await testApp()
-  const { owner } = await setUpOwner(app)
-  const bob = new Visitor(app)
-  await bob.post(await invite(owner, BOB), { password: PASSWORD })
-  const id = idOf(app, 'owner@example.com')
-  expect((await remove(bob, id)).status).toBe(422)
-  expect((await remove(owner, id)).status).toBe(422)
-  expect((await owner.get('/app/service')).status).toBe(200)
-})
-
-test('members who are no owner see no page of the service, also beside an owner', async () => {
-  await using app = await testApp()
-  const { owner } = await setUpOwner(app)
-  const bob = new Visitor(app)
-  await bob.post(await invite(owner, BOB), { password: PASSWORD })
-  expect((await bob.get('/app/service')).status).toBe(404)
-  expect((await bob.get('/app/links')).text).not.toContain('/app/service')
-})
-
 test('keys name the person who created them, and stay when the person is removed', async () => {
   await using app = await testApp()
   const { ann, bob } = await annAndBob(app)
@@ -335,15 +258,6 @@ test('keys name the person who created them, and stay when the person is removed
   expect((await ann.get('/app/keys')).text).toContain(BOB)
   const json = { url: 'https://example.com/by-key' }
   expect((await app.call('POST', '/api/shorten', { key, json })).status).toBe(201)
-})
-
-test('an address that is none, or that of a member, is refused at the field', async () => {
-  await using app = await testApp()
-  const { ann } = await annAndBob(app)
-  for (const email of ['', 'x', 'BOB@example.com', `${'x'.repeat(300)}@example.com`]) {
-    const seen = await ann.post(`${MEMBERS}/invite`, { email, role: 'viewer' }, { from: MEMBERS })
-    expect([email, seen.status, seen.invalid]).toEqual([email, 422, ['email']])
-  }
 })
 
 test('signing out works on a page of the account that was open before', async () => {

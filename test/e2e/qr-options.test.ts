@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
 import { deflateSync } from 'node:zlib'
 import { testApp } from '../support/app.ts'
+import { invalidIn } from '../support/dashboard.ts'
 import { decodeQr, inspectPng, pixelAt } from '../support/decode-qr.ts'
 import { pngLogo, RED_SVG, uploadLogo } from '../support/logos.ts'
 import { makeMember } from '../support/members.ts'
+import { invalid } from '../support/refusals.ts'
 import { shared } from '../support/shared.ts'
 
 /** Options of QR codes beside the spec's: margin, level, caption, logo, presets. */
@@ -38,7 +40,7 @@ const unchanged = shared(withLink)
 test('GET /api/qr/{code}?logo=1 is 400 for an account without a logo', async () => {
   const it = await unchanged()
   const { status, body } = await it.app.call('GET', `${API}?logo=1`)
-  expect([status, body]).toEqual([400, { error: 'Invalid logo: the account has none' }])
+  expect([status, body]).toEqual([400, { error: invalid('logo') }])
 })
 
 test('an image that is too small for its modules is 400 and says how many pixels it needs', async () => {
@@ -46,8 +48,7 @@ test('an image that is too small for its modules is 400 and says how many pixels
   await app.reserve('QWERTYUIOP0123456789')
   const path = '/api/qr/QWERTYUIOP0123456789?margin=16&level=H'
   const { status, body } = await app.call('GET', `${path}&size=64`)
-  const error = 'Invalid size: must be at least 65 for these options'
-  expect([status, body]).toEqual([400, { error }])
+  expect([status, body]).toEqual([400, { error: expect.stringMatching(/^Invalid size: .* 65 /) }])
   const least = await app.call('GET', `${path}&size=65`)
   expect((await decodeQr(least.bytes)).text).toBe('http://hop.test/QWERTYUIOP0123456789')
 })
@@ -111,16 +112,16 @@ function pngOfTwoSizes(): Uint8Array<ArrayBuffer> {
   )
 }
 
-const DAMAGED_PNG = 'The PNG is damaged or incomplete. Export it again.'
-const LARGE_PNG = 'The PNG is larger than 1024 x 1024 pixels.'
-const UNKNOWN = 'The file is not a PNG. Export it as a PNG.'
+const DAMAGED_PNG = 'damaged'
+const LARGE_PNG = 'larger than 1024'
+const UNKNOWN = 'not a PNG'
 
 const hostile = [
-  { name: 'no file', logo: '', problem: 'Choose a file.' },
+  { name: 'no file', logo: '', problem: 'Choose' },
   {
     name: 'a file of 61 kB',
     logo: 'x'.repeat(61 * 1024),
-    problem: 'The file is larger than 60 kB.',
+    problem: 'larger than 60',
   },
   { name: 'a text', logo: 'GIF89a', problem: UNKNOWN },
   { name: 'bytes that are no text', logo: Uint8Array.of(0xff, 0xd8, 0xff), problem: UNKNOWN },
@@ -133,7 +134,7 @@ const hostile = [
   {
     name: 'a PNG that shows nothing',
     logo: pngLogo(8, 8, '00000000'),
-    problem: 'The logo is empty, or transparent everywhere.',
+    problem: 'empty',
   },
 ]
 
@@ -141,7 +142,7 @@ test.each(hostile)('a logo that is $name is refused with a reason', async ({ log
   const it = await unchanged()
   const { status, text } = await uploadLogo(it.app, it.free, logo)
   expect(status).toBe(422)
-  expect(/id="field-logo-error">([^<]*)/.exec(text)?.[1]).toBe(problem)
+  expect(/id="field-logo-error">([^<]*)/.exec(text)?.[1]).toContain(problem)
   expect((await it.app.call('GET', `${API}?logo=1`)).status).toBe(400)
   expect((await it.app.call('GET', '/SPRING26')).status).toBe(302)
 })
@@ -157,8 +158,7 @@ test('a logo that contains a code is refused: of two codes, decoders differ in w
   // Another code in the middle is what decoders find.
   const other = await it.app.call('GET', '/api/qr/SPRING26?margin=0&level=L&dark=000')
   const { status, text } = await uploadLogo(it.app, it.free, new Uint8Array(other.bytes))
-  expect(status).toBe(422)
-  expect(text).toContain('QR readers cannot read a code with this logo.')
+  expect([status, invalidIn(text)]).toEqual([422, ['logo']])
 })
 
 test('a preset keeps options under a name, for its account alone', async () => {
@@ -186,26 +186,3 @@ test('a preset keeps options under a name, for its account alone', async () => {
   await free.post('/app/qr/presets/delete', { preset }, { from: '/app/qr' })
   expect((await free.get('/app/qr')).text).not.toContain('Menu')
 })
-
-const refusedPresets = [
-  { fields: { name: '' }, problem: 'Enter a name of at most 40 characters.' },
-  { fields: { margin: '17' }, problem: 'Invalid margin: must be an integer between 0 and 16' },
-  { fields: { logo: '1' }, problem: 'The account has no logo.' },
-  {
-    fields: { dark: '#fefefe' },
-    problem: 'Must be much darker than the background, or readers cannot read the code',
-  },
-]
-
-test.each(refusedPresets)(
-  'a preset with $fields is refused and keeps what was typed',
-  async ({ fields, problem }) => {
-    const it = await unchanged()
-    const sent = { name: 'Poster', dark: '#112233', ...fields }
-    const { status, text } = await it.free.post('/app/qr/presets', sent, { from: '/app/qr' })
-    expect(status).toBe(422)
-    expect(text).toContain(problem)
-    expect(text).toContain(`value="${sent.dark}"`)
-    expect((await it.free.get('/app/qr')).text).not.toContain('Poster')
-  },
-)

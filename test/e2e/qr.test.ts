@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Answer, testApp } from '../support/app.ts'
 import { type Bitmap, decodeQr, pixelAt } from '../support/decode-qr.ts'
+import { invalid } from '../support/refusals.ts'
 
 /**
  * The spec's chapters "GET /api/qr/{code}", "GET /qr/{code}" and "GET /api/qr-image/{code}". The
@@ -99,17 +100,14 @@ test('dark and light take 3 or 6 hex digits in any letter case, with %23 or with
   }
 })
 
-const badColor = (name: string) => `Invalid ${name}: must be a hex color like #1a2e4f`
-const UNREADABLE =
-  'Invalid dark: must be much darker than the background, or readers cannot read the code'
 /** One of each: src/draw/options.test.ts has all. */
 const refusals = [
-  { query: 'size=2049', error: 'Invalid size: must be an integer between 64 and 2048' },
-  { query: 'format=svg%00', error: 'Invalid format: must be png or svg' },
-  { query: 'dark=123456%22/%3E%3Cscript%3E', error: badColor('dark') },
-  { query: 'format=svg&light=%23', error: badColor('light') },
-  { query: 'dark=fafafa', error: UNREADABLE },
-  { query: 'dark=fff&light=000', error: UNREADABLE },
+  { query: 'size=2049', error: invalid('size') },
+  { query: 'format=svg%00', error: invalid('format') },
+  { query: 'dark=123456%22/%3E%3Cscript%3E', error: invalid('dark') },
+  { query: 'format=svg&light=%23', error: invalid('light') },
+  { query: 'dark=fafafa', error: invalid('dark') },
+  { query: 'dark=fff&light=000', error: invalid('dark') },
 ]
 
 // spec: Limits | QR size

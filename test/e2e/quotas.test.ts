@@ -4,11 +4,12 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
 import { makeMember } from '../support/members.ts'
 import { problemsOf } from '../support/problems.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** What an account may store by its plan: links, and bytes of URLs. */
 
-const LINKS_FULL = 'Quota exceeded: your plan stores at most 3 links'
-const BYTES_FULL = 'Quota exceeded: your plan stores at most 1 KiB of URLs'
+const LINKS_FULL = messageOf('quota_exceeded', 'your plan stores at most 3 links')
+const BYTES_FULL = messageOf('quota_exceeded', 'your plan stores at most 1 KiB of URLs')
 
 const send = (app: TestApp, path: string, json: unknown, key = 'free') =>
   app.call('POST', `/api/${path}`, { key, json })
@@ -117,7 +118,7 @@ test('the account page shows what is stored of the quota, and a form says when i
   await app.shorten(url(2))
   const more = await free.post('/app/links', { url: url(3) })
   expect(more.status).toBe(422)
-  expect(more.text).toContain('Quota exceeded: your plan stores at most 2 links')
+  expect(more.text).toContain(messageOf('quota_exceeded'))
 })
 
 test('the bytes of an account follow every change, and a check of the database says if they do not', async () => {

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "POST /api/shorten", and what it says of URLs and of generated codes. */
 
-const BLOCKED = 'Destination URL is not allowed (host on abuse blocklist)'
+const BLOCKED = messageOf('url_blocked')
 
 const shorten = (app: TestApp, url: unknown, key = 'enterprise') =>
   app.call('POST', '/api/shorten', { key, json: { url } })

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { version } from '../../package.json' with { type: 'json' }
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "GET /api/status". */
 
@@ -43,7 +44,7 @@ test('status beyond the read budget is 429 and tells nothing of the service', as
   expect((await app.call('GET', '/api/status')).status).toBe(200)
   const { status, body, headers } = await app.call('GET', '/api/status')
   expect([status, headers.get('retry-after')]).toEqual([429, '60'])
-  expect(body).toEqual({ error: 'Rate limit exceeded. Retry in 60 seconds.' })
+  expect(body).toEqual({ error: messageOf('rate_limited', '60') })
 })
 
 // design: 4.6 HEAD

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "POST /api/update". */
 
@@ -199,7 +200,7 @@ test('POST /api/update to a blocked host is 422, and the code leads where it led
     const { status, body } = await update(app, { code, passcode, url: 'https://hop.test/X' })
     expect({ status, body }).toEqual({
       status: 422,
-      body: { error: 'Destination URL is not allowed (host on abuse blocklist)' },
+      body: { error: messageOf('url_blocked') },
     })
   }
   expect(await leadsOf(app, link.code)).toEqual(Array(4).fill('https://example.com/old'))
