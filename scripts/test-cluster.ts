@@ -1,12 +1,12 @@
 /**
  * Runs the end-to-end tests against clusters of three hosts: npm run test:cluster -- [file ...].
  * Each service of a test is three hosts on one PostgreSQL, and each request goes to one of them at
- * random. Tests that cannot apply are in `test/support/one-host.ts`, with the reason.
+ * random. Tests that cannot apply are in `test/cluster/one-host.ts`, with the reason.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ofOneHost } from '../test/cluster/one-host.ts'
 import { temporaryFolder } from '../test/support/folder.ts'
-import { ofOneHost } from '../test/support/one-host.ts'
 import { PostgresServer } from '../test/support/postgres.ts'
 
 const ROOT = join(import.meta.dir, '..')

@@ -24,6 +24,7 @@ const LONG: Readonly<Record<string, number>> = {
   'test/abuse/abuse': 75,
   'test/cluster/differences': 60,
   'test/e2e/dashboard-walk': 60,
+  'test/e2e/more-domains': 60,
   'test/cluster/slow-links': 45,
   'test/cluster/random-hosts': 40,
   'test/durability/stop': 35,

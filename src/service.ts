@@ -129,7 +129,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
     access: new AccessTable(ROUTES),
     common: {
       ...service,
-      top: new TopLinks({ data, pages: links.pages }),
+      top: new TopLinks({ data, pages: links.pages, clock }),
       vitals: () => readVitals({ ...service, databaseFile: databaseFile(config.dataDir) }),
     },
   })

@@ -3,6 +3,8 @@ import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, utimesSync }
 import { basename, join } from 'node:path'
 import { databaseFile } from '../../src/db/open.ts'
 import { dayOf, HOURS_OF_DAY, hourOf } from '../../src/hits/series.ts'
+import { countAdder, countsOf } from '../../src/hits/store.ts'
+import { HOUR } from '../../src/lib/clock.ts'
 import { HopcodeClient } from './hopcode-client.ts'
 import { copyMillion, KEY_FILE, MILLION, type MillionFolder, scatteredId } from './million.ts'
 import { seededRandom } from './realistic-urls.ts'
@@ -89,7 +91,38 @@ function addHits(db: Database): void {
   const random = seededRandom(SEED)
   // A few links have most of the hits; they are scattered over all ids.
   const draw = () => scatteredId(Math.floor(LINKS_WITH_HITS ** random()))
-  // The tables of 3f7ad441 and before, a commit that `compare` measures, have a column more.
+  const isCurrent = db.query("SELECT 1 FROM pragma_table_info('hit_days')").get() !== null
+  const count = isCurrent ? countAdder(db) : olderCounter(db)
+  const today = dayOf(hourOf(Date.now()))
+  const add = (hour: number, draws: number, hasHours: boolean) =>
+    count(countsOf(Uint32Array.from({ length: draws }, draw)), hour * HOUR, hasHours)
+  for (let day = today - DAYS; day <= today - DAYS_OF_HOURS; day++) {
+    add(day * HOURS_OF_DAY, HITS_A_DAY, false)
+  }
+  for (let hour = (today - DAYS_OF_HOURS + 1) * HOURS_OF_DAY; dayOf(hour) <= today; hour++) {
+    add(hour, HITS_AN_HOUR, true)
+  }
+  if (!isCurrent) {
+    db.run(`INSERT INTO hits (link_id, account_id, count)
+            SELECT id, ${ACCOUNT}, sum(count) FROM hits_by_day WHERE scope = 0 GROUP BY id`)
+  }
+  // Hits of the other links are older than the stored days.
+  const earlier = db.prepare<null, [number, number, number]>(
+    `INSERT INTO hits (link_id, account_id, count) VALUES (?1, ?2, ?3)
+     ON CONFLICT DO UPDATE SET count = count + ?3`,
+  )
+  for (let n = 0; n < LINKS_WITH_HITS; n++) {
+    earlier.run(scatteredId(n), ACCOUNT, 1 + Math.floor(LINKS_WITH_HITS / (n + 1)))
+  }
+  db.run(`INSERT INTO account_hits (account_id, count) SELECT ${ACCOUNT}, sum(count) FROM hits
+          WHERE true ON CONFLICT DO UPDATE SET count = excluded.count`)
+}
+
+/**
+ * Counts as the commits before `hit_days` do, which `compare` measures. The tables of 3f7ad441 and
+ * before have a column more.
+ */
+function olderCounter(db: Database) {
   const dimension = db.query(
     "SELECT 1 FROM pragma_table_info('hits_by_day') WHERE name = 'dimension'",
   )
@@ -100,31 +133,17 @@ function addHits(db: Database): void {
        VALUES (?1, ?2, ?3${value}, ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
     )
   const [byDay, byHour] = [into('day'), into('hour')]
-  const today = dayOf(hourOf(Date.now()))
-  const add = (hour: number, draws: number, hasHours: boolean) => {
-    for (let n = 0; n < draws; n++) {
-      const id = draw()
-      if (hasHours) byHour.run(hour, 0, id, 1)
-      byDay.run(dayOf(hour), 0, id, 1)
+  return (counts: Uint32Array, now: number, hasHours: boolean): void => {
+    const hour = hourOf(now)
+    const add = (scope: 0 | 1, id: number, count: number) => {
+      if (hasHours) byHour.run(hour, scope, id, count)
+      byDay.run(dayOf(hour), scope, id, count)
     }
-    if (hasHours) byHour.run(hour, 1, ACCOUNT, draws)
-    byDay.run(dayOf(hour), 1, ACCOUNT, draws)
+    let sum = 0
+    for (let pair = 0; pair < counts.length; pair += 2) {
+      add(0, counts[pair] as number, counts[pair + 1] as number)
+      sum += counts[pair + 1] as number
+    }
+    add(1, ACCOUNT, sum)
   }
-  for (let day = today - DAYS; day <= today - DAYS_OF_HOURS; day++) {
-    add(day * HOURS_OF_DAY, HITS_A_DAY, false)
-  }
-  for (let hour = (today - DAYS_OF_HOURS + 1) * HOURS_OF_DAY; dayOf(hour) <= today; hour++) {
-    add(hour, HITS_AN_HOUR, true)
-  }
-  db.run(`INSERT INTO hits (link_id, account_id, count)
-          SELECT id, ${ACCOUNT}, sum(count) FROM hits_by_day WHERE scope = 0 GROUP BY id`)
-  // Hits of the other links are older than the stored days.
-  const earlier = db.prepare<null, [number, number, number]>(
-    `INSERT INTO hits (link_id, account_id, count) VALUES (?1, ?2, ?3)
-     ON CONFLICT DO UPDATE SET count = count + ?3`,
-  )
-  for (let n = 0; n < LINKS_WITH_HITS; n++) {
-    earlier.run(scatteredId(n), ACCOUNT, 1 + Math.floor(LINKS_WITH_HITS / (n + 1)))
-  }
-  db.run(`INSERT INTO account_hits (account_id, count) SELECT ${ACCOUNT}, sum(count) FROM hits`)
 }

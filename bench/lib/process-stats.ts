@@ -16,12 +16,19 @@ export const mainThreadSecondsOf = (pid: number): number => ticksIn(`/proc/${pid
  * The same for the JavaScript workers with the lowest niceness. The engine's own threads, which
  * compile and collect garbage for all workers, can have it too and do not count.
  */
-export function usualWorkerSecondsOf(pid: number): number {
+export const usualWorkerSecondsOf = (pid: number): number => workerSecondsOf(pid, 0)
+
+/** The same for the worker that writes: it has the second lowest niceness (decision 013). */
+export const writerSecondsOf = (pid: number): number => workerSecondsOf(pid, 1)
+
+/** `rank`: of the niceness, among those of all workers. */
+function workerSecondsOf(pid: number, rank: number): number {
   const workers = readdirSync(`/proc/${pid}/task`)
     .map((id) => fieldsIn(`/proc/${pid}/task/${id}/stat`))
     .filter(({ name }) => name === 'Worker')
-  const lowest = Math.min(...workers.map(({ niceness }) => niceness))
-  return workers.reduce((sum, one) => sum + (one.niceness === lowest ? one.seconds : 0), 0)
+  const ranks = [...new Set(workers.map(({ niceness }) => niceness))].sort((a, b) => a - b)
+  const chosen = workers.filter(({ niceness }) => niceness === ranks[rank])
+  return chosen.reduce((sum, { seconds }) => sum + seconds, 0)
 }
 
 const ticksIn = (file: string): number => fieldsIn(file).seconds

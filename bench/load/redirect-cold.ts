@@ -8,6 +8,7 @@ import { atMost, measureVariants, type Plan, ratio } from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
 import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
+import { writerSecondsOf } from '../lib/process-stats.ts'
 import { seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { followLink, HitCheck, requireBetween } from '../lib/redirect-check.ts'
 import type { Progress, RoundResult } from '../lib/rounds.ts'
@@ -30,6 +31,7 @@ const CODES_READ_MS = 6000
 const METRICS: Metric[] = [
   ...CLOSED_METRICS,
   { key: 'countedMicros', label: 'CPU µs per request, its hit counted', digits: 2, ratio: true },
+  { key: 'writerMicros', label: 'writer: CPU µs per hit', digits: 2, ratio: true },
   { key: 'catchUpSeconds', label: 'until all hits are counted, s', digits: 2, ratio: false },
 ]
 
@@ -143,9 +145,11 @@ async function measureRound(
   await untilCounted(client, folder.path)
   const totalBefore = await client.totalRedirects()
   const cpuBefore = server.cpuSeconds()
+  const writerBefore = writerSecondsOf(server.pid)
   const { figures, requests } = await measureClosed(server, { ...load, firstNumber, seconds })
   const catchUpSeconds = await untilCounted(client, folder.path)
   const countedMicros = ((server.cpuSeconds() - cpuBefore) / requests) * 1e6
+  const writerMicros = ((writerSecondsOf(server.pid) - writerBefore) / requests) * 1e6
   const redirects = isKnown ? requests : 0
   const rise = (await client.totalRedirects()) - totalBefore
   requireBetween(rise, redirects, redirects && redirects + connections)
@@ -153,5 +157,7 @@ async function measureRound(
   if (isOnce) await hits.requireExactly(inLoad.map(() => 1))
   for (const link of links.slice(0, SAMPLE)) await followLink(server, link)
   await server.stop()
-  return { figures: { ...figures, ...(isKnown && { countedMicros, catchUpSeconds }) } }
+  return {
+    figures: { ...figures, ...(isKnown && { countedMicros, writerMicros, catchUpSeconds }) },
+  }
 }

@@ -6,9 +6,10 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { dataOn } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { bucketAdder } from '../hits/series.ts'
+import { countAdder } from '../hits/store.ts'
+import { HOUR } from '../lib/clock.ts'
 import { LinkPages, type ListQuery, linkLists, type RankQuery } from '../lists/lists.ts'
-import { lookupKeys, TopLinks, topLinks } from './top.ts'
+import { lookupsOf, TopLinks, topLinks } from './top.ts'
 
 interface Hit {
   link: number
@@ -20,7 +21,7 @@ interface Hit {
 function setUp(db: Database, links: number, hits: readonly Hit[]) {
   const accountOf = (id: number) => (id % 5 === 0 ? 2 : 1)
   db.transaction(() => {
-    for (const table of ['links', 'hits', 'hits_by_day', 'hits_by_hour']) {
+    for (const table of ['links', 'hits', 'account_hits', 'hit_days']) {
       db.run(`DELETE FROM ${table}`)
     }
     const link = db.prepare(
@@ -28,15 +29,8 @@ function setUp(db: Database, links: number, hits: readonly Hit[]) {
        VALUES (?, ?, ?, 'https://example.com/', x'00', 5)`,
     )
     for (let id = 1; id <= links; id++) link.run(id, `CODE${id}`, accountOf(id))
-    const add = bucketAdder(db)
-    const count = db.prepare(
-      `INSERT INTO hits (link_id, account_id, count) VALUES (?1, ?2, ?3)
-       ON CONFLICT DO UPDATE SET count = count + ?3`,
-    )
-    for (const hit of hits) {
-      add(0, hit.link, hit.hour, hit.count)
-      count.run(hit.link, accountOf(hit.link), hit.count)
-    }
+    const add = countAdder(db)
+    for (const hit of hits) add(Uint32Array.of(hit.link, hit.count), hit.hour * HOUR)
   })()
   const expected = (account: number, from: number, to: number) => {
     const sums = new Map<number, number>()
@@ -64,6 +58,7 @@ function setUp(db: Database, links: number, hits: readonly Hit[]) {
   }
   return {
     data: { topLinks: counted },
+    clock: () => (FIRST + 100) * HOUR,
     pages: new LinkPages({ lists: listCalls }),
     expected,
     lookups,
@@ -94,9 +89,9 @@ test('an exact list has the links with the most hits in the range, newest first 
   const size = fc.integer({ min: 1, max: 40 })
   await fc.assert(
     fc.asyncProperty(arbitraryHits, hour, hour, size, async (hits, a, b, candidatesMax) => {
-      const { data, pages, expected } = setUp(db, 30, hits)
+      const { data, pages, clock, expected } = setUp(db, 30, hits)
       const [from, to] = [Math.min(a, b), Math.max(a, b)]
-      const top = new TopLinks({ data, pages, candidatesMax })
+      const top = new TopLinks({ data, pages, clock, candidatesMax })
       for (const accountId of [1, 2]) {
         const found = await top.findInRange({ accountId, from, to, limit: 5 })
         const wanted = expected(accountId, from, to).slice(0, 5)
@@ -117,8 +112,8 @@ test('links with fewer hits of all time than the last of the list are not looked
   using folder = temporaryFolder()
   using db = openEmpty(folder.path)
   const hits = Array.from({ length: 30 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 2 ** i }))
-  const { data, pages, lookups } = setUp(db, 30, hits)
-  const top = new TopLinks({ data, pages, lookupsMax: 3 * 24 })
+  const { data, pages, clock, lookups } = setUp(db, 30, hits)
+  const top = new TopLinks({ data, pages, clock, lookupsMax: 3 * 24 })
   const query = { accountId: 1, from: FIRST, to: FIRST + 24, limit: 2 }
   const { links, isExact } = await top.findInRange(query)
   expect([links.map(({ id }) => id), isExact]).toEqual([[29, 28], true])
@@ -130,38 +125,44 @@ test('the work is bounded, and the list says so', async () => {
   using db = openEmpty(folder.path)
   // The 20 links with most hits of all time have none in the range.
   const old = Array.from({ length: 20 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 100 }))
-  const { data, pages, lookups } = setUp(db, 30, [...old, { link: 24, hour: FIRST + 48, count: 1 }])
+  const { data, pages, clock, lookups } = setUp(db, 30, [
+    ...old,
+    { link: 24, hour: FIRST + 48, count: 1 },
+  ])
   const query = { accountId: 1, from: FIRST + 48, to: FIRST + 72, limit: 2 }
-  const bounded = await new TopLinks({ data, pages, lookupsMax: 10 }).findInRange(query)
+  const bounded = await new TopLinks({ data, pages, clock, lookupsMax: 10 }).findInRange(query)
   expect([bounded.links, bounded.isExact, lookups.links]).toEqual([[], false, 10])
   // One of the newest links.
-  const few = await new TopLinks({ data, pages, candidatesMax: 8 }).findInRange(query)
+  const few = await new TopLinks({ data, pages, clock, candidatesMax: 8 }).findInRange(query)
   expect([few.links.map(({ code }) => code), few.isExact]).toEqual([['CODE24'], false])
 })
 
 test('a link has its title and its URL', async () => {
   using folder = temporaryFolder()
   using db = openEmpty(folder.path)
-  const { data, pages } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
+  const { data, pages, clock } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
   db.run("UPDATE links SET title = 'Spring' WHERE id = 1")
   const query = { accountId: 1, from: FIRST, to: FIRST + 1, limit: 5 }
-  const { links } = await new TopLinks({ data, pages }).findInRange(query)
+  const { links } = await new TopLinks({ data, pages, clock }).findInRange(query)
   const url = 'https://example.com/'
   expect(links).toEqual([{ id: 1, code: 'CODE1', url, title: 'Spring', hits: 3 }])
 })
 
-test('the days and hours of a range are its hours, each once', () => {
-  fc.assert(
-    fc.property(hour, hour, (a, b) => {
-      const [from, to] = [Math.min(a, b), Math.max(a, b)]
-      const { days, hours } = lookupKeys(from, to)
-      const all = [
-        ...hours,
-        ...days.flatMap((d) => Array.from({ length: 24 }, (_, i) => d * 24 + i)),
-      ]
-      const wanted = Array.from({ length: to - from }, (_, i) => from + i)
-      expect(all.sort((x, y) => x - y)).toEqual(wanted)
-      expect(hours.length).toBeLessThan(48)
-    }),
-  )
+test('of a day more than 100 days ago, a range counts the whole day or nothing', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const { data, pages } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
+  const hits = async (days: number, to: number) => {
+    const top = new TopLinks({ data, pages, clock: () => (FIRST + 24 * days) * HOUR })
+    const { links } = await top.findInRange({ accountId: 1, from: FIRST, to, limit: 5 })
+    return links.map((one) => one.hits)
+  }
+  expect([await hits(99, FIRST + 1), await hits(100, FIRST + 1)]).toEqual([[3], []])
+  expect(await hits(100, FIRST + 24)).toEqual([3])
+})
+
+test('a range costs a lookup for each whole day, and for each hour before and after them', () => {
+  const cost = (from: number, to: number) => lookupsOf(FIRST + from, FIRST + to)
+  expect([cost(0, 24), cost(0, 240), cost(5, 7), cost(5, 29)]).toEqual([1, 10, 2, 24])
+  expect([cost(-2, 50), cost(5, 5)]).toEqual([6, 1])
 })

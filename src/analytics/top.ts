@@ -1,6 +1,15 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Operations, scan, subject } from '../db/subject.ts'
-import { HOURS_OF_DAY, LINK, type Step } from '../hits/series.ts'
+import { sumOf } from '../hits/hours.ts'
+import {
+  type DayCount,
+  dayOf,
+  dayReader,
+  firstHourKept,
+  HOURS_OF_DAY,
+  LINK,
+} from '../hits/series.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { LinkPages } from '../lists/lists.ts'
 import { mostHitsFirst, type Ranked } from '../lists/ranking.ts'
 
@@ -29,6 +38,7 @@ interface RangeTop {
 interface TopOptions {
   data: { topLinks: Operations<typeof topLinks> }
   pages: Pick<LinkPages, 'rank'>
+  clock: Clock
   /** Tests pass small ones. */
   candidatesMax?: number
   lookupsMax?: number
@@ -58,7 +68,7 @@ export class TopLinks {
 
   /** Leaves out hits that are not counted yet, and links without hits in the range. */
   async findInRange(query: TopQuery): Promise<RangeTop> {
-    const { data, pages } = this.#options
+    const { data, pages, clock } = this.#options
     const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
     const { accountId, from, to, limit } = query
     if (query.linkIds) return this.#findAmong(query.linkIds, query)
@@ -66,8 +76,8 @@ export class TopLinks {
     const ranking = ranked.filter(({ count }) => count > 0)
     const isWhole = ranking.length < candidatesMax
     const newest = isWhole ? [] : await data.topLinks.newest({ accountId, limit: candidatesMax })
-    const keys = lookupKeys(from, to)
-    const cost = Math.max(1, keys.days.length + keys.hours.length)
+    const span = { from, to, now: clock() }
+    const cost = lookupsOf(from, to)
     const all = merged(ranking, newest)
     const lookedAtMax = Math.min(all.length, Math.floor(lookupsMax / cost))
     const step = Math.max(1, Math.floor(LOOKUPS_AT_ONCE / cost))
@@ -77,7 +87,7 @@ export class TopLinks {
     while (at < lookedAtMax && (all[at]?.count ?? 0) > floor()) {
       const next = Math.min(at + step, lookedAtMax)
       const ids = all.slice(at, next).map(({ id }) => id)
-      const sums = await data.topLinks.hitSums({ ids, ...keys })
+      const sums = await data.topLinks.hitSums({ ids, ...span })
       best = merged(best, sums).slice(0, limit)
       at = next
     }
@@ -88,12 +98,13 @@ export class TopLinks {
   }
 
   async #findAmong(linkIds: readonly number[], { from, to, limit }: TopQuery): Promise<RangeTop> {
-    const keys = lookupKeys(from, to)
-    const step = Math.max(1, Math.floor(LOOKUPS_AT_ONCE / (keys.days.length + keys.hours.length)))
+    const { data, clock } = this.#options
+    const span = { from, to, now: clock() }
+    const step = Math.max(1, Math.floor(LOOKUPS_AT_ONCE / lookupsOf(from, to)))
     const sums: Ranked[] = []
     for (let at = 0; at < linkIds.length; at += step) {
       const ids = linkIds.slice(at, at + step)
-      sums.push(...(await this.#options.data.topLinks.hitSums({ ids, ...keys })))
+      sums.push(...(await data.topLinks.hitSums({ ids, ...span })))
     }
     const best = sums.sort(mostHitsFirst).slice(0, limit)
     return { isExact: true, links: await this.#titled(best) }
@@ -116,41 +127,44 @@ function merged(some: readonly Ranked[], others: readonly Ranked[]): Ranked[] {
   return [...some, ...others.filter(({ id }) => !known.has(id))].sort(mostHitsFirst)
 }
 
-/** The whole UTC days of a range, and the hours before and after them. */
-export function lookupKeys(from: number, to: number): { days: number[]; hours: number[] } {
+/** The whole UTC days of a range, and the hours before and after them: what a link costs. */
+export function lookupsOf(from: number, to: number): number {
   const firstDay = Math.ceil(from / HOURS_OF_DAY)
   const endDay = Math.max(firstDay, Math.floor(to / HOURS_OF_DAY))
-  const range = (start: number, end: number) =>
-    Array.from({ length: Math.max(0, end - start) }, (_, i) => start + i)
-  const firstHour = Math.min(firstDay * HOURS_OF_DAY, to)
-  const lastHour = Math.max(endDay * HOURS_OF_DAY, firstHour)
-  return {
-    days: range(firstDay, endDay),
-    hours: [...range(from, firstHour), ...range(lastHour, to)],
-  }
+  const before = Math.min(firstDay * HOURS_OF_DAY, to) - from
+  const after = Math.max(0, to - endDay * HOURS_OF_DAY)
+  return Math.max(1, before + (endDay - firstDay) + after)
 }
 
 interface SumsQuery {
   ids: readonly number[]
-  days: readonly number[]
-  hours: readonly number[]
+  /** UTC hours, `to` exclusive. */
+  from: number
+  to: number
+  now: number
 }
 
 /** The links with the most hits in a range of time, and their candidates. */
 export const topLinks = subject({
   scans: {
-    /** Committed hits of the links in these UTC days and hours. Leaves out links without any. */
+    /** Committed hits of the links in a range of hours. Leaves out links without any. */
     hitSums: scan((db) => {
-      const inBuckets = (step: Step, values: string) =>
-        `SELECT id, count FROM hits_by_${step}
-         WHERE ${step} IN (SELECT value FROM json_each(${values})) AND scope = ${LINK}
-           AND id IN (SELECT value FROM json_each(?1))`
-      const sums = db.prepare<Ranked, [string, string, string]>(
-        `SELECT id, sum(count) AS count
-         FROM (${inBuckets('day', '?2')} UNION ALL ${inBuckets('hour', '?3')}) GROUP BY id`,
-      )
-      return ({ ids, days, hours }: SumsQuery): Ranked[] =>
-        sums.all(JSON.stringify(ids), JSON.stringify(days), JSON.stringify(hours))
+      const read = dayReader(db)
+      return ({ ids, from, to, now }: SumsQuery): Ranked[] => {
+        const kept = Math.max(from, firstHourKept(now))
+        const hitsOf = ({ day, count, hours }: DayCount) => {
+          const start = day * HOURS_OF_DAY
+          if (start >= from && start + HOURS_OF_DAY <= to) return count
+          return sumOf(hours().filter(([hour]) => hour >= kept && hour < to))
+        }
+        const sumsOf = db.transaction(() =>
+          ids.map((id) => {
+            const days = read(LINK, id, dayOf(from), dayOf(to - 1) + 1)
+            return { id, count: days.reduce((sum, one) => sum + hitsOf(one), 0) }
+          }),
+        )
+        return sumsOf().filter(({ count }) => count > 0)
+      }
     }),
 
     newest: scan((db) => {

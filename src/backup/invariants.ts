@@ -41,8 +41,9 @@ interface Invariant {
 /** `people` and `memberships` exist. */
 const PEOPLE_VERSION = versionWith('0006_people')
 const IDENTITIES_VERSION = versionWith('0008_identities')
+const DAYS_VERSION = versionWith('0010_hit_days')
 /** `small_path` and `typed_code` exist. */
-const LETTERS_VERSION = versionWith('0010_letter_case')
+const LETTERS_VERSION = versionWith('0011_letter_case')
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -133,12 +134,16 @@ const INVARIANTS: readonly Invariant[] = [
                     WHERE typed_code = code OR upper(typed_code) <> code) AS n`,
   },
   {
-    check: 'visits',
-    okMessage: 'every count of visitors belongs to a link or an account',
-    problem: 'counts of visitors without a link or an account',
-    sql: `SELECT count(*) AS n FROM visits_by_day
-          WHERE (scope = 0 AND id NOT IN (SELECT id FROM links))
-             OR (scope = 1 AND id NOT IN (SELECT id FROM accounts))`,
+    check: 'days',
+    from: DAYS_VERSION,
+    okMessage: 'every day of hits and visitors belongs to a link or an account',
+    problem: 'days of hits and visitors without a link or an account, or with too many hits',
+    sql: `SELECT (SELECT count(*) FROM hit_days
+                  WHERE (scope = 0 AND id NOT IN (SELECT id FROM links))
+                     OR (scope = 1 AND id NOT IN (SELECT id FROM accounts)))
+               + (SELECT count(*) FROM hits
+                  WHERE (SELECT sum(count) FROM hit_days
+                         WHERE scope = 0 AND id = link_id) > count) AS n`,
   },
   {
     check: 'tags',

@@ -68,7 +68,7 @@ test('each row of all tables is in one part, whatever the sizes of the parts are
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
     INSERT INTO links (code, account_id, url, passcode_hash, created_at)
     SELECT 'CODE' || (1000 + i), 1, 'https://example.com/' || i, zeroblob(32), 0 FROM n`)
-  db.run(`INSERT INTO hits_by_day SELECT id % 7, 0, id, 1 FROM links`)
+  db.run(`INSERT INTO hit_days SELECT 0, id, id % 7, 1, NULL, NULL FROM links`)
   db.run(`INSERT INTO settings VALUES ('name', 'value')`)
   // They would change a row of another table, too.
   const triggers = db.query<{ name: string }, []>(
@@ -91,7 +91,7 @@ test('each row of all tables is in one part, whatever the sizes of the parts are
   const changes = [
     ...[1, 100, 101, 250].map((id) => `UPDATE links SET url = url || 'x' WHERE id = ${id}`),
     'UPDATE links SET passcode_hash = zeroblob(31) WHERE id = 200',
-    'UPDATE hits_by_day SET count = 2 WHERE day = 3 AND id = 38',
+    'UPDATE hit_days SET count = 2 WHERE day = 3 AND id = 38',
     `UPDATE settings SET value = 'other'`,
     `UPDATE sqlite_sequence SET seq = 251 WHERE name = 'links'`,
   ]

@@ -9,7 +9,8 @@ import m0006 from '../../drizzle/0006_people.sql' with { type: 'text' }
 import m0007 from '../../drizzle/0007_domains.sql' with { type: 'text' }
 import m0008 from '../../drizzle/0008_identities.sql' with { type: 'text' }
 import m0009 from '../../drizzle/0009_owners_accounts.sql' with { type: 'text' }
-import m0010 from '../../drizzle/0010_letter_case.sql' with { type: 'text' }
+import m0010 from '../../drizzle/0010_hit_days.sql' with { type: 'text' }
+import m0011 from '../../drizzle/0011_letter_case.sql' with { type: 'text' }
 
 /** Migrations in order, embedded in the binary. Released ones never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
@@ -23,5 +24,6 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0007_domains', sql: m0007 },
   { name: '0008_identities', sql: m0008 },
   { name: '0009_owners_accounts', sql: m0009 },
-  { name: '0010_letter_case', sql: m0010 },
+  { name: '0010_hit_days', sql: m0010 },
+  { name: '0011_letter_case', sql: m0011 },
 ]

@@ -351,6 +351,8 @@ export const hits = sqliteTable(
     count: integer().notNull(),
     /** How many of `count` another service has served: they have no dates. */
     imported: integer().notNull().default(0),
+    /** Hits of the newest hours. See `hits/series.ts`. */
+    hours: bytes(),
   },
   // The index leaves out the count, which changes with every flush.
   (table) => [index('hits_account').on(table.accountId)],
@@ -362,48 +364,28 @@ export const accountHits = sqliteTable('account_hits', {
   count: integer().notNull(),
   /** The part of `count` that was imported. */
   imported: integer().notNull().default(0),
+  /** As in `hits`. */
+  hours: bytes(),
 })
 
 /**
- * Hits of one UTC hour or day. `scope`: 0 for a link's, 1 for an account's. Both tables are WITHOUT
- * ROWID. See `hits/series.ts`.
+ * One UTC day of a link (`scope` 0) or an account (1): its hits, and the details of its redirects.
+ * Hits of the newest hours are in `hits` and `account_hits`. WITHOUT ROWID.
  */
-const bucket = () => ({
-  scope: integer().notNull(),
-  id: integer().notNull(),
-  count: integer().notNull(),
-})
-
-/** Hours count from 1970. */
-export const hitsByHour = sqliteTable(
-  'hits_by_hour',
-  { hour: integer().notNull(), ...bucket() },
-  (table) => [primaryKey({ columns: [table.hour, table.scope, table.id] })],
-)
-
-/** Days count from 1970. */
-export const hitsByDay = sqliteTable(
-  'hits_by_day',
-  { day: integer().notNull(), ...bucket() },
-  (table) => [primaryKey({ columns: [table.day, table.scope, table.id] })],
-)
-
-/**
- * Details of the redirects of one UTC day: how many had which referrer, country and so on. `scope`
- * and `id` as in `hits_by_day`. See `visits/parts.ts`. WITHOUT ROWID.
- */
-export const visitsByDay = sqliteTable(
-  'visits_by_day',
+export const hitDays = sqliteTable(
+  'hit_days',
   {
     scope: integer().notNull(),
     id: integer().notNull(),
+    /** Counted from 1970. */
     day: integer().notNull(),
-    parts: bytes().notNull(),
+    count: integer().notNull(),
+    /** The hits by hour: see `hits/hours.ts`. Null if they are not known. */
+    hours: bytes(),
+    /** How many had which referrer, country and so on: see `visits/parts.ts`. */
+    parts: bytes(),
   },
-  (table) => [
-    primaryKey({ columns: [table.scope, table.id, table.day] }),
-    index('visits_by_day_day').on(table.day),
-  ],
+  (table) => [primaryKey({ columns: [table.scope, table.id, table.day] })],
 )
 
 /** The last batch of details that each host has added: it is added once. */

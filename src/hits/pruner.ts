@@ -1,21 +1,23 @@
 import type { WriteCalls } from '../db/subject.ts'
 import { type Clock, MINUTE } from '../lib/clock.ts'
-import type { seriesWrites } from './series.ts'
+import { dayOf, hourOf, type seriesWrites } from './series.ts'
 
 const PRUNE_INTERVAL_MS = 10 * MINUTE
-/** Rows of each table per transaction: another write waits about 10 ms at most. */
-const PRUNED_MAX = 4000
+/** Links and accounts per transaction: another write waits about 10 ms at most. */
+const PRUNED_MAX = 1000
 
 interface PrunerOptions {
   data: { hits: WriteCalls<typeof seriesWrites> }
   clock: Clock
 }
 
-/** Removes expired buckets while no other write waits. */
+/** Removes expired days and hours while no other write waits, with one sweep for each UTC day. */
 export class BucketPruner {
   readonly #options: PrunerOptions
   #timer: Timer | undefined
   #isClosed = false
+  /** The UTC day of the last complete sweep. */
+  #sweptDay: number | undefined
 
   constructor(options: PrunerOptions) {
     this.#options = options
@@ -25,11 +27,12 @@ export class BucketPruner {
   /** Removes everything that has expired by now. Throws if the disk refuses. */
   async prune(): Promise<void> {
     const { data, clock } = this.#options
-    const command = { now: clock(), max: PRUNED_MAX }
-    let isMoreLeft = true
-    while (isMoreLeft && !this.#isClosed) {
-      isMoreLeft = await data.hits.prune(command, { background: true })
-    }
+    const now = clock()
+    let after: Awaited<ReturnType<typeof data.hits.prune>>
+    do {
+      after = await data.hits.prune({ now, max: PRUNED_MAX, after }, { background: true })
+    } while (after && !this.#isClosed)
+    if (!after) this.#sweptDay = dayOf(hourOf(now))
   }
 
   close(): void {
@@ -38,8 +41,9 @@ export class BucketPruner {
   }
 
   async #pruneRepeatedly(): Promise<void> {
-    // After an error the next interval retries: expired buckets do no harm.
-    await this.prune().catch(() => {})
+    // After an error the next interval retries: expired days do no harm.
+    const today = dayOf(hourOf(this.#options.clock()))
+    if (today !== this.#sweptDay) await this.prune().catch(() => {})
     if (this.#isClosed) return
     this.#timer = setTimeout(() => void this.#pruneRepeatedly(), PRUNE_INTERVAL_MS)
   }

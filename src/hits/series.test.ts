@@ -165,9 +165,12 @@ test('a link that is followed for 430 days keeps 400 days, and the hours of 100'
   follow(5 * 24, 1)
   service.prune(3)
   const { series } = service
-  // A row for the link and one for its account.
-  expect(service.rows('hits_by_hour').get()?.n).toBe(2 * (94 * 2 + 13 + 4 * 24 + 13))
-  expect(service.rows('hits_by_day').get()?.n).toBe(2 * DAYS_KEPT.day)
+  // A row for the link and one for its account; the newest days are in other rows.
+  const rows = service.rows('hit_days').get()?.n ?? 0
+  expect(rows).toBeWithin(2 * (DAYS_KEPT.day - 4), 2 * DAYS_KEPT.day)
+  expect(service.rows('hit_days WHERE hours IS NOT NULL').get()?.n).toBe(
+    rows - 2 * (DAYS_KEPT.day - DAYS_KEPT.hour),
+  )
   const days = await series.buckets(link(1), allOf('day', service))
   const counts = [...Array<number>(394).fill(24), 35, 24, 24, 24, 24, 13]
   expect(days.map(({ count }) => count)).toEqual(counts)
@@ -195,6 +198,26 @@ test('a hit belongs to the hour that the clock showed, ahead or back, and none i
   service.db.close()
 })
 
+test('after 100 days, the hours of a day are not shown, wherever they are stored', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  for (const later of [0, 10]) {
+    service.time.hour = NOON + 24 * later
+    service.hit(1)
+    service.flush()
+  }
+  const read = async (from: number, hours: number) =>
+    (await service.series.bars(link(1), [from, from + hours])).counts
+  const shown = () => Promise.all([read(NOON, 1), read(NOON + 240, 1), read(NOON - 12, 24)])
+  service.time.hour = NOON + 24 * 99
+  expect(await shown()).toEqual([[1], [1], [1]])
+  service.time.hour = NOON + 24 * 100
+  expect(await shown()).toEqual([[0], [1], [1]])
+  service.time.hour = NOON + 24 * 110
+  expect(await shown()).toEqual([[0], [0], [1]])
+  service.db.close()
+})
+
 test('the last days of a page of links are one read, today last, without links that have none', async () => {
   using folder = temporaryFolder()
   const service = hitService(folder.path)
@@ -218,13 +241,13 @@ test('the last days of a page of links are one read, today last, without links t
 
 /** A writer that has so many batches of old buckets to remove. */
 function setUpPruner(batches: number) {
-  const commands: { now: number; max: number }[] = []
+  const commands: { now: number; max: number; after?: unknown }[] = []
   const state = { isFull: false }
   const hits = {
-    async prune(command: { now: number; max: number }) {
+    async prune(command: (typeof commands)[number]) {
       commands.push(command)
       if (state.isFull) throw new Error('database or disk is full')
-      return commands.length < batches
+      return commands.length < batches ? { scope: 0, id: commands.length } : undefined
     },
   }
   const pruner = new BucketPruner({ data: { hits }, clock: () => 77 })
@@ -236,7 +259,8 @@ test('pruning begins at the start and goes on until nothing old is left', async 
   while (commands.length < 3) await Promise.resolve()
   await pruner.prune()
   pruner.close()
-  expect(commands).toEqual(Array(4).fill({ now: 77, max: 4000 }))
+  const steps = [undefined, { scope: 0, id: 1 }, { scope: 0, id: 2 }, undefined]
+  expect(commands).toEqual(steps.map((after) => ({ now: 77, max: 1000, after })))
 })
 
 test('pruning ends with the service, and a disk that refuses does not end it', async () => {

@@ -1,11 +1,20 @@
 import type { Database } from 'bun:sqlite'
 import { type ScanCalls, scan, write } from '../db/subject.ts'
 import { type Clock, HOUR } from '../lib/clock.ts'
+import {
+  addHour,
+  decodeHours,
+  encodeHours,
+  type HourCount,
+  mergeHours,
+  newestHour,
+  sumOf,
+} from './hours.ts'
 
 /**
- * Hits per UTC hour and day, in buckets: one row per hour (or day) and link or account with hits in
- * it. Rows are ordered by time: a flush writes the rows of its hour side by side, and pruning
- * removes the oldest from the front.
+ * Hits per UTC hour and day. The newest hours are in the row that a flush changes in any case, that
+ * of the link in `hits` or of the account in `account_hits`. Older ones have a row for each day, in
+ * `hit_days`, in which those of a link are side by side.
  */
 
 export type Step = 'hour' | 'day'
@@ -23,62 +32,106 @@ export const dayOf = (hour: number): number => Math.floor(hour / HOURS_OF_DAY)
 /** The values of `scope`: the `id` of a row is that of a link or of an account. */
 export const LINK = 0
 export const ACCOUNT = 1
-type Scope = typeof LINK | typeof ACCOUNT
+export type Scope = typeof LINK | typeof ACCOUNT
 
-type AddToBuckets = (scope: Scope, id: number, hour: number, count: number) => void
+/**
+ * A row has hours of one block of so many days, that of its newest hour. So the days of a link that
+ * is rarely followed are stored side by side by one write.
+ */
+const BLOCK_DAYS = 4
+const blockOf = (hour: number): number => Math.floor(dayOf(hour) / BLOCK_DAYS)
 
-/** Adds hits of one link or account to its hour and its day. */
-export function bucketAdder(db: Database): AddToBuckets {
-  const upsert = (step: Step) =>
-    db.prepare<null, [number, Scope, number, number]>(
-      `INSERT INTO hits_by_${step} (${step}, scope, id, count)
-       VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
-    )
-  const addToHour = upsert('hour')
-  const addToDay = upsert('day')
-  return (scope, id, hour, count) => {
-    addToHour.run(hour, scope, id, count)
-    addToDay.run(dayOf(hour), scope, id, count)
+/**
+ * Adds hits of an hour to the hours of a row in `hits` or `account_hits`, and returns what is to be
+ * stored there. What is where depends on the hits only, not on their order: all hosts of a cluster
+ * have the same rows.
+ */
+export function hourKeeper(db: Database) {
+  const addToDays = dayAdder(db)
+  return (scope: Scope, id: number, stored: Uint8Array | null, hour: number, count: number) => {
+    const newest = newestHour(stored)
+    if (stored && newest !== undefined && blockOf(newest) !== blockOf(hour)) {
+      // The clock was ahead, or has been set back.
+      if (hour < newest) {
+        addToDays(scope, id, [[hour, count]])
+        return stored
+      }
+      addToDays(scope, id, decodeHours(stored))
+      return encodeHours([[hour, count]])
+    }
+    return addHour(stored, hour, count)
   }
 }
 
-/** Remove all buckets of the account `?1`, at most 2,800: one look-up for each hour and day. */
-export const REMOVE_BUCKETS = (['hour', 'day'] as const).map(
-  (step) =>
-    `WITH RECURSIVE steps (at) AS (
-       SELECT min(${step}) FROM hits_by_${step} UNION ALL
-       SELECT (SELECT min(${step}) FROM hits_by_${step} WHERE ${step} > at)
-       FROM steps WHERE at IS NOT NULL)
-     DELETE FROM hits_by_${step}
-     WHERE ${step} IN (SELECT at FROM steps) AND scope = ${ACCOUNT} AND id = ?1`,
-)
+function dayAdder(db: Database) {
+  const find = db.prepare<{ hours: Uint8Array | null }, [Scope, number, number]>(
+    'SELECT hours FROM hit_days WHERE scope = ? AND id = ? AND day = ?',
+  )
+  const add = db.prepare<null, [Scope, number, number, number, Uint8Array]>(
+    `INSERT INTO hit_days (scope, id, day, count, hours) VALUES (?1, ?2, ?3, ?4, ?5)
+     ON CONFLICT DO UPDATE SET count = count + ?4, hours = ?5`,
+  )
+  return (scope: Scope, id: number, hours: readonly HourCount[]): void => {
+    for (const [day, ofDay] of daysOf(hours)) {
+      const base = day * HOURS_OF_DAY
+      const stored = decodeHours(find.get(scope, id, day)?.hours, base)
+      add.run(scope, id, day, sumOf(ofDay), encodeHours(mergeHours(stored, ofDay), base))
+    }
+  }
+}
+
+const daysOf = (hours: readonly HourCount[]): Map<number, HourCount[]> =>
+  Map.groupBy(hours, ([hour]) => dayOf(hour))
 
 /** The first UTC day of which hours or days are kept at `now`. */
 export const oldestDay = (step: Step, now: number): number =>
   dayOf(hourOf(now)) - (DAYS_KEPT[step] - 1)
 
+/** Where a sweep over all links and accounts goes on. */
+interface SweepPosition {
+  scope: number
+  id: number
+}
+
+interface Sweep {
+  now: number
+  max: number
+  /** Absent: the sweep begins. */
+  after?: SweepPosition | undefined
+}
+
+/** Rows of older days lose their hours in an earlier sweep, unless there was none for so long. */
+const SWEPT_DAYS = 30
+
 export const seriesWrites = {
-  /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
+  /**
+   * Removes the expired days and hours of the next `max` links and accounts. Returns where the
+   * sweep goes on; undefined at its end.
+   */
   prune: write({
     prepare(db) {
-      const prune = (step: Step) =>
-        db.prepare<null, [number, number]>(
-          `DELETE FROM hits_by_${step} WHERE (${step}, scope, id) IN (
-             SELECT ${step}, scope, id FROM hits_by_${step} WHERE ${step} < ?1
-             ORDER BY ${step}, scope, id LIMIT ?2)`,
-        )
-      const pruneHours = prune('hour')
-      const pruneDays = prune('day')
-      const pruneVisits = db.prepare<null, [number, number]>(
-        `DELETE FROM visits_by_day WHERE (scope, id, day) IN (
-           SELECT scope, id, day FROM visits_by_day WHERE day < ?1
-           ORDER BY day, scope, id LIMIT ?2)`,
+      const next = db.prepare<SweepPosition, [number, number]>(
+        'SELECT scope, id FROM hit_days WHERE (scope, id) > (?, ?) ORDER BY scope, id LIMIT 1',
       )
-      return ({ now, max }: { now: number; max: number }): boolean => {
-        const hours = pruneHours.run(oldestDay('hour', now) * HOURS_OF_DAY, max).changes
-        const days = pruneDays.run(oldestDay('day', now), max).changes
-        const visits = pruneVisits.run(oldestDay('day', now), max).changes
-        return Math.max(hours, days, visits) >= max
+      const removeDays = db.prepare<null, [number, number, number]>(
+        'DELETE FROM hit_days WHERE scope = ? AND id = ? AND day < ?',
+      )
+      const removeHours = db.prepare<null, [number, number, number, number]>(
+        `UPDATE hit_days SET hours = NULL
+         WHERE scope = ? AND id = ? AND day >= ? AND day < ? AND hours IS NOT NULL`,
+      )
+      const start: SweepPosition = { scope: LINK, id: 0 }
+      return ({ now, max, after }: Sweep): SweepPosition | undefined => {
+        const hoursFrom = oldestDay('hour', now)
+        let at = after ?? start
+        for (let n = 0; n < max; n++) {
+          const found = next.get(at.scope, at.id)
+          if (!found) return undefined
+          at = found
+          removeDays.run(at.scope, at.id, oldestDay('day', now))
+          removeHours.run(at.scope, at.id, hoursFrom - SWEPT_DAYS, hoursFrom)
+        }
+        return at
       }
     },
   }),
@@ -127,6 +180,8 @@ export const REPORT_LINKS_AT_ONCE = 100
 interface BarQuery {
   counted: CountedLinks
   bounds: readonly number[]
+  /** Epoch ms: hours of earlier days are kept for a shorter time. */
+  now: number
 }
 
 interface LinkDaysQuery {
@@ -136,7 +191,6 @@ interface LinkDaysQuery {
 }
 
 export const seriesScans = {
-  /** A bar costs at most 25 one-row lookups a UTC day. */
   bars: scan((db) => {
     const whole = (sql: string) => db.prepare<{ count: number; imported: number }, [number]>(sql)
     const ofLink = whole('SELECT count, imported FROM hits WHERE link_id = ?')
@@ -150,47 +204,41 @@ export const seriesScans = {
       if ('accountId' in counted) return ofAccount.get(counted.accountId)
       return ofLinks.get(JSON.stringify(counted.linkIds))
     }
-    const hitsOfHour = bucketFinder(db, 'hour')
-    const hitsOfDay = bucketFinder(db, 'day')
-    return ({ counted, bounds }: BarQuery): Series =>
+    const read = dayReader(db)
+    return ({ counted, bounds, now }: BarQuery): Series =>
       db.transaction(() => {
         const whole = wholeOf(counted)
-        const counts = countBars(bounds, {
-          ofHour: (hour) => hitsOfHour(hour, counted),
-          ofDay: (day) => hitsOfDay(day, counted),
-        })
+        const [from, to] = [dayOf(bounds[0] ?? 0), dayOf((bounds.at(-1) ?? 0) - 1) + 1]
+        const days = rowsOf(counted).flatMap(([scope, id]) => read(scope, id, from, to))
+        const counts = countBars(bounds, countsOf(days, now))
         return { counts, committed: whole?.count ?? 0, imported: whole?.imported ?? 0 }
       })()
   }),
 
   /** The first kept UTC day with a hit, as its first hour; undefined if there is none. */
   firstHour: scan((db) => {
-    const hitsOfDay = bucketFinder(db, 'day')
+    const read = dayReader(db, 'LIMIT 1')
     return ({ counted, now }: { counted: CountedLinks; now: number }): number | undefined => {
-      const current = dayOf(hourOf(now))
-      for (let day = oldestDay('day', now); day <= current; day++) {
-        if (hitsOfDay(day, counted) > 0) return day * HOURS_OF_DAY
-      }
-      return undefined
+      const [from, to] = [oldestDay('day', now), dayOf(hourOf(now)) + 1]
+      const readAll = () => rowsOf(counted).flatMap(([scope, id]) => read(scope, id, from, to))
+      const days = db.transaction(readAll)()
+      const first = days.reduce((least, { day }) => Math.min(least, day), to)
+      return first === to ? undefined : first * HOURS_OF_DAY
     }
   }),
 
   /** Committed hits of the last `days` UTC days, today last. Leaves out links without any. */
   linkDays: scan((db) => {
-    // One statement for each day: the rows of a day are side by side.
-    const linksOfDay = db.prepare<{ id: number; count: number }, [number, string]>(
-      `SELECT id, count FROM hits_by_day
-       WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))`,
-    )
+    const read = dayReader(db)
     return ({ linkIds, days, now }: LinkDaysQuery): Map<number, number[]> => {
-      const ids = JSON.stringify(linkIds)
-      const current = dayOf(hourOf(now))
+      const end = dayOf(hourOf(now)) + 1
       const found = new Map<number, number[]>()
       db.transaction(() => {
-        for (let at = 0; at < days; at++) {
-          for (const { id, count } of linksOfDay.all(current - days + 1 + at, ids)) {
+        for (const id of linkIds) {
+          for (const { day, count } of read(LINK, id, end - days, end)) {
             const counts = found.get(id) ?? new Array<number>(days).fill(0)
-            counts[at] = count
+            const at = day - end + days
+            counts[at] = (counts[at] ?? 0) + count
             found.set(id, counts)
           }
         }
@@ -200,23 +248,69 @@ export const seriesScans = {
   }),
 }
 
-/** Finds the hits of one hour or day; 0 without a row. */
-function bucketFinder(db: Database, step: Step): (at: number, counted: CountedLinks) => number {
-  const find = db.prepare<{ count: number }, [number, Scope, number]>(
-    `SELECT count FROM hits_by_${step}
-     WHERE ${step} = ? AND scope = ? AND id = ?`,
+/** Hits of a UTC day. One day may have several of them. */
+export interface DayCount {
+  day: number
+  count: number
+  /** The hits by hour, as far as they are known. */
+  hours: () => readonly HourCount[]
+}
+
+/**
+ * Reads the hits of a link or account on UTC days, `to` exclusive, inside a transaction of the
+ * caller: a flush may move hours from one row to another.
+ */
+export function dayReader(db: Database, limit = '') {
+  const days = db.prepare<
+    { day: number; count: number; hours: Uint8Array | null },
+    [Scope, number, number, number]
+  >(
+    `SELECT day, count, hours FROM hit_days
+     WHERE scope = ? AND id = ? AND day >= ? AND day < ? AND count > 0 ORDER BY day ${limit}`,
   )
-  const sum = db.prepare<{ count: number | null }, [number, string]>(
-    `SELECT sum(count) AS count FROM hits_by_${step} WHERE ${step} = ? AND scope = ${LINK}
-       AND id IN (SELECT value FROM json_each(?))`,
-  )
-  return (at, counted) => {
-    if ('linkIds' in counted) return sum.get(at, JSON.stringify(counted.linkIds))?.count ?? 0
-    const row =
-      'linkId' in counted
-        ? find.get(at, LINK, counted.linkId)
-        : find.get(at, ACCOUNT, counted.accountId)
-    return row?.count ?? 0
+  const newest = (table: string, id: string) =>
+    db.prepare<{ hours: Uint8Array | null }, [number]>(`SELECT hours FROM ${table} WHERE ${id} = ?`)
+  const newestOf = [newest('hits', 'link_id'), newest('account_hits', 'account_id')] as const
+  return (scope: Scope, id: number, from: number, to: number): DayCount[] => {
+    const found: DayCount[] = days.all(scope, id, from, to).map(({ day, count, hours }) => ({
+      day,
+      count,
+      hours: () => decodeHours(hours, day * HOURS_OF_DAY),
+    }))
+    for (const [day, hours] of daysOf(decodeHours(newestOf[scope].get(id)?.hours))) {
+      if (day >= from && day < to) found.push({ day, count: sumOf(hours), hours: () => hours })
+    }
+    return found
+  }
+}
+
+/** The rows of what is counted. */
+export function rowsOf(counted: CountedLinks): [Scope, id: number][] {
+  if ('linkIds' in counted) return counted.linkIds.map((id) => [LINK, id])
+  return ['linkId' in counted ? [LINK, counted.linkId] : [ACCOUNT, counted.accountId]]
+}
+
+/** The first UTC hour of which hours are known at `now`. */
+export const firstHourKept = (now: number): number => oldestDay('hour', now) * HOURS_OF_DAY
+
+function countsOf(days: readonly DayCount[], now: number): Counts {
+  const byDay = Map.groupBy(days, ({ day }) => day)
+  const byHour = new Map<number, number>()
+  const unpacked = new Set<number>()
+  const unpack = (day: number) => {
+    unpacked.add(day)
+    for (const [hour, count] of (byDay.get(day) ?? []).flatMap((one) => one.hours())) {
+      byHour.set(hour, (byHour.get(hour) ?? 0) + count)
+    }
+  }
+  const kept = firstHourKept(now)
+  return {
+    ofDay: (day) => byDay.get(day)?.reduce((sum, { count }) => sum + count, 0) ?? 0,
+    ofHour(hour) {
+      if (hour < kept) return 0
+      if (!unpacked.has(dayOf(hour))) unpack(dayOf(hour))
+      return byHour.get(hour) ?? 0
+    },
   }
 }
 
@@ -232,8 +326,7 @@ interface Counts {
 const LONG_BAR_HOURS = 12
 
 /**
- * Hits between each two `bounds`, which are hours in ascending order. A UTC day within one bar is
- * one lookup, every other day with hits is 25.
+ * Hits between each two `bounds`, which are hours in ascending order.
  *
  * Hits of a day that are in none of its hours belong to the bar with the day's noon: hours are kept
  * for a shorter time than days.
@@ -319,12 +412,13 @@ export class HitSeries {
   }
 
   async #read(counted: CountedLinks, bounds: readonly number[], barsAtOnce: number): Promise<Bars> {
-    const { data } = this.#options
+    const { data, clock } = this.#options
     const bars: Bars = { counts: [], total: 0, imported: 0 }
+    const now = clock()
     // Only the bar of the current hour can change meanwhile, and it is read last.
     for (let at = 0; at + 1 < bounds.length; at += barsAtOnce) {
       const part = bounds.slice(at, at + barsAtOnce + 1)
-      const read = await data.hits.bars({ counted, bounds: part })
+      const read = await data.hits.bars({ counted, bounds: part, now })
       bars.counts.push(...read.counts)
       bars.total = read.committed
       bars.imported = read.imported

@@ -3,8 +3,9 @@ import type { WriterHost } from '../db/subject.ts'
 import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
 import { assert } from '../lib/assert.ts'
 import { wallClock } from '../lib/clock.ts'
+import { encodeHours } from './hours.ts'
 import { type RecentHits, recentHits } from './recent.ts'
-import { ACCOUNT, bucketAdder, hourOf, LINK } from './series.ts'
+import { ACCOUNT, hourKeeper, hourOf, LINK } from './series.ts'
 
 /** Every entry of the journal before `position` is counted. */
 export interface JournalPosition {
@@ -35,7 +36,7 @@ export function positionSetter(db: Database): (position: number) => void {
 /** Pairs of a link id and its number of hits, in ascending order of ids. */
 type HitCountPairs = Uint32Array
 
-/** Adds hits, as those of the hour of `now`, to links, accounts, buckets and the total. */
+/** Adds hits, as those of the hour of `now`, to links, accounts and the total. */
 export function countAdder(
   db: Database,
   recent?: RecentHits,
@@ -43,12 +44,9 @@ export function countAdder(
   const addToTotal = db.prepare<null, [number]>(
     'UPDATE hit_totals SET redirects = redirects + ? WHERE id = 1',
   )
-  const addToLink = linkCounter(db)
-  const addToAccount = db.prepare<null, [number, number]>(
-    `INSERT INTO account_hits (account_id, count) VALUES (?1, ?2)
-     ON CONFLICT (account_id) DO UPDATE SET count = count + ?2`,
-  )
-  const addToBuckets = bucketAdder(db)
+  const keepHours = hourKeeper(db)
+  const addToLink = linkCounter(db, keepHours)
+  const addToAccount = accountCounter(db, keepHours)
 
   return (counts, now) => {
     const hour = hourOf(now)
@@ -58,15 +56,13 @@ export function countAdder(
       const linkId = counts[pair] as number
       const count = counts[pair + 1] as number
       total += count
-      const accountId = addToLink(linkId, count)
+      const accountId = addToLink(linkId, hour, count)
       if (accountId === undefined) continue
-      addToBuckets(LINK, linkId, hour, count)
       recent?.add({ linkId }, count, now)
       byAccount.set(accountId, (byAccount.get(accountId) ?? 0) + count)
     }
     for (const [accountId, count] of byAccount) {
-      addToAccount.run(accountId, count)
-      addToBuckets(ACCOUNT, accountId, hour, count)
+      addToAccount(accountId, hour, count)
       recent?.add({ accountId }, count, now)
     }
     addToTotal.run(total)
@@ -78,28 +74,42 @@ export function countAdder(
  * with a row in `hits` exists, because its deletion removes the row. Separate statements take half
  * as long as RETURNING (decision 001).
  */
-function linkCounter(db: Database): (linkId: number, count: number) => number | undefined {
-  const find = (table: 'hits' | 'links', id: 'link_id' | 'id') =>
-    db.prepare<{ accountId: number }, [number]>(
-      `SELECT account_id AS accountId FROM ${table} WHERE ${id} = ?`,
-    )
-  const counted = find('hits', 'link_id')
-  const existing = find('links', 'id')
-  const add = db.prepare<null, [number, number]>(
-    'UPDATE hits SET count = count + ? WHERE link_id = ?',
+function linkCounter(db: Database, keepHours: ReturnType<typeof hourKeeper>) {
+  const counted = db.prepare<{ accountId: number; hours: Uint8Array | null }, [number]>(
+    'SELECT account_id AS accountId, hours FROM hits WHERE link_id = ?',
   )
-  const addFirst = db.prepare<null, [number, number, number]>(
-    'INSERT INTO hits (link_id, account_id, count) VALUES (?, ?, ?)',
+  const existing = db.prepare<{ accountId: number }, [number]>(
+    'SELECT account_id AS accountId FROM links WHERE id = ?',
   )
-  return (linkId, count) => {
+  const add = db.prepare<null, [number, Uint8Array, number]>(
+    'UPDATE hits SET count = count + ?, hours = ? WHERE link_id = ?',
+  )
+  const addFirst = db.prepare<null, [number, number, number, Uint8Array]>(
+    'INSERT INTO hits (link_id, account_id, count, hours) VALUES (?, ?, ?, ?)',
+  )
+  return (linkId: number, hour: number, count: number): number | undefined => {
     const row = counted.get(linkId)
     if (row) {
-      add.run(count, linkId)
+      add.run(count, keepHours(LINK, linkId, row.hours, hour, count), linkId)
       return row.accountId
     }
     const link = existing.get(linkId)
-    if (link) addFirst.run(linkId, link.accountId, count)
+    if (link) addFirst.run(linkId, link.accountId, count, encodeHours([[hour, count]]))
     return link?.accountId
+  }
+}
+
+function accountCounter(db: Database, keepHours: ReturnType<typeof hourKeeper>) {
+  const find = db.prepare<{ hours: Uint8Array | null }, [number]>(
+    'SELECT hours FROM account_hits WHERE account_id = ?',
+  )
+  const add = db.prepare<null, [number, number, Uint8Array]>(
+    `INSERT INTO account_hits (account_id, count, hours) VALUES (?1, ?2, ?3)
+     ON CONFLICT (account_id) DO UPDATE SET count = count + ?2, hours = ?3`,
+  )
+  return (accountId: number, hour: number, count: number): void => {
+    const stored = find.get(accountId)?.hours ?? null
+    add.run(accountId, count, keepHours(ACCOUNT, accountId, stored, hour, count))
   }
 }
 

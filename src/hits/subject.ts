@@ -2,12 +2,15 @@ import { HITS_ADDED } from '../db/events.ts'
 import { localWrite, subject, write } from '../db/subject.ts'
 import { clusterHitAdder } from './cluster-store.ts'
 import { recentHits } from './recent.ts'
-import { REMOVE_BUCKETS, seriesScans, seriesWrites } from './series.ts'
+import { ACCOUNT, seriesScans, seriesWrites } from './series.ts'
 import { hitReads, journalCounter } from './store.ts'
 
 /** Counts of hits: of links, of accounts and over time. */
 export const hits = subject({
-  forget: ['DELETE FROM account_hits WHERE account_id = ?1', ...REMOVE_BUCKETS],
+  forget: [
+    'DELETE FROM account_hits WHERE account_id = ?1',
+    `DELETE FROM hit_days WHERE scope = ${ACCOUNT} AND id = ?1`,
+  ],
 
   reads: hitReads,
   scans: seriesScans,

@@ -1,8 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { hostileFiles } from '../../test/support/hostile-files.ts'
-import { fileOf } from '../../test/support/imported.ts'
+import { fileOf, hostileFiles } from '../../test/support/imported.ts'
 import { readInProcess } from './reader.ts'
 import { SourceError } from './source.ts'
 

@@ -16,7 +16,7 @@ import type { Quota } from '../config.ts'
 import type { Author } from '../db/author.ts'
 import { type Authored, perConnection } from '../db/subject.ts'
 import { type Code, newCode, toCode } from '../lib/code.ts'
-import { visitRemover } from '../visits/store.ts'
+import { dayRemover } from '../visits/store.ts'
 import { handOverWrite } from './hand-over.ts'
 import {
   type CreatedLink,
@@ -482,7 +482,7 @@ function deletion(db: Database) {
   )
   const aliases = aliasRows(db)
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
-  const removeVisits = visitRemover(db)
+  const removeDays = dayRemover(db)
   const removePublicPage = publicPageRemover(db)
   const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
     'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
@@ -505,7 +505,7 @@ function deletion(db: Database) {
     const { urlBytes, ...link } = removed
     index.remove(link.accountId, id)
     removeHits.run(id)
-    removeVisits(id)
+    removeDays(id)
     removePublicPage(id)
     aliases.removeAllOf(id)
     accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { listLinks, plainWrites } from '../../test/support/plain-links.ts'
+import { listLinks, plainWrites } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'

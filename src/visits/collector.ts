@@ -39,8 +39,8 @@ const LOAD_DECAY = 0.93
 const VALUES_WAITING_MAX = 50_000
 /** So many values are written before a flush is due. */
 const VALUES_FLUSHED = 20_000
-/** Links in one write: about 5 ms of the writer thread. */
-const LINKS_PER_BATCH = 250
+/** Links in one write: about 10 ms of the writer thread. */
+const LINKS_PER_BATCH = 1000
 /** Maximum factor by which weights grow for the hits that found the ring full. */
 const SCALE_MAX = 64
 /** Visits between two garbage collections. Without them, strings take 30 MiB more memory. */

@@ -56,11 +56,12 @@ export function encodeSums({ known, observed, counts }: VisitSums): Uint8Array {
   return Uint8Array.from(out)
 }
 
-/** Throws RangeError for bytes that `encodeSums` did not return. */
-export function decodeSums(bytes: Uint8Array): VisitSums {
+/** Adds the sums to others. Throws RangeError for bytes that `encodeSums` did not return. */
+export function decodeSums(bytes: Uint8Array, sums = emptySums()): VisitSums {
   const input = new VarintReader(bytes)
   if (input.next() !== VERSION) throw new RangeError('the form of these sums is unknown')
-  const sums: VisitSums = { known: input.next(), observed: input.next(), counts: new Map() }
+  sums.known += input.next()
+  sums.observed += input.next()
   while (!input.isAtEnd) {
     const number = input.next()
     const code = Math.floor(number / 2)
@@ -69,7 +70,9 @@ export function decodeSums(bytes: Uint8Array): VisitSums {
     const value =
       index === 0 ? textOf(input.bytes(input.next())) : kind && NUMBERED[kind][index - 1]
     if (!kind || value === undefined) throw new RangeError('a value of these sums is unknown')
-    sums.counts.set(visitKey(kind, value), number % 2 === 1 ? 1 : input.next())
+    const key = visitKey(kind, value)
+    const count = number % 2 === 1 ? 1 : input.next()
+    sums.counts.set(key, (sums.counts.get(key) ?? 0) + count)
   }
   return sums
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { scan, subject, write } from '../db/subject.ts'
-import { ACCOUNT, type CountedLinks, LINK } from '../hits/series.ts'
+import { ACCOUNT, type CountedLinks, LINK, rowsOf, type Scope } from '../hits/series.ts'
 import {
   addSums,
   decodeSums,
@@ -10,8 +10,6 @@ import {
   sumsOfRow,
   type VisitSums,
 } from './parts.ts'
-
-type Scope = typeof LINK | typeof ACCOUNT
 
 /** The details of some links on one UTC day, for one write. */
 export interface VisitBatch {
@@ -49,8 +47,6 @@ const DAYS_AT_ONCE = 5
 
 /** Details of redirects. */
 export const visits = subject({
-  forget: [`DELETE FROM visits_by_day WHERE scope = ${ACCOUNT} AND id = ?1`],
-
   scans: {
     /** The sums of the first days, as many as fit a time slice, without rows that are damaged. */
     sums: scan((db) => {
@@ -70,15 +66,11 @@ export const visits = subject({
   },
 })
 
-function rowsOf(counted: CountedLinks): [Scope, id: number][] {
-  if ('linkIds' in counted) return counted.linkIds.map((id) => [LINK, id])
-  return ['linkId' in counted ? [LINK, counted.linkId] : [ACCOUNT, counted.accountId]]
-}
-
 /** Reads sums until `isOver`. */
 export function sumReader(db: Database) {
   const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
-    'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day >= ? AND day < ?',
+    `SELECT parts FROM hit_days
+     WHERE scope = ? AND id = ? AND day >= ? AND day < ? AND parts IS NOT NULL`,
   )
   return ({ counted, from, to }: VisitQuery, isOver: () => boolean): VisitSlice => {
     const total = emptySums()
@@ -110,8 +102,10 @@ function visitAdder(db: Database) {
     `INSERT INTO visit_batches (host, batch) VALUES (?1, ?2)
      ON CONFLICT (host) DO UPDATE SET batch = ?2`,
   )
-  const accountOf = db.prepare<{ accountId: number }, [number]>(
-    'SELECT account_id AS accountId FROM links WHERE id = ?',
+  // Most links have a row in `hits`, which is in fewer pages.
+  const accountOf = db.prepare<{ accountId: number | null }, [number]>(
+    `SELECT coalesce((SELECT account_id FROM hits WHERE link_id = ?1),
+                     (SELECT account_id FROM links WHERE id = ?1)) AS accountId`,
   )
   return ({ host, batch, day, links }: AddVisits): { damaged: number } => {
     if (lastBatch.get(host)?.batch === batch) return { damaged: 0 }
@@ -120,15 +114,12 @@ function visitAdder(db: Database) {
     const byAccount = new Map<number, VisitSums>()
     for (const [linkId, parts] of links) {
       const accountId = accountOf.get(linkId)?.accountId
-      if (accountId === undefined) continue
-      const sums = decodeSums(parts)
-      if (!addToRow(LINK, linkId, day, sums)) damaged++
-      const ofAccount = byAccount.get(accountId) ?? emptySums()
-      addSums(ofAccount, sums)
-      byAccount.set(accountId, ofAccount)
+      if (typeof accountId !== 'number') continue
+      if (!addToRow(LINK, linkId, day, parts)) damaged++
+      byAccount.set(accountId, decodeSums(parts, byAccount.get(accountId)))
     }
     for (const [accountId, sums] of byAccount) {
-      if (!addToRow(ACCOUNT, accountId, day, sums)) damaged++
+      if (!addToRow(ACCOUNT, accountId, day, encodeSums(sums))) damaged++
     }
     return { damaged }
   }
@@ -136,27 +127,30 @@ function visitAdder(db: Database) {
 
 /** The returned function returns whether the row was intact. */
 function rowAdder(db: Database) {
-  const find = db.prepare<{ parts: Uint8Array }, [Scope, number, number]>(
-    'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day = ?',
+  const find = db.prepare<{ parts: Uint8Array | null }, [Scope, number, number]>(
+    'SELECT parts FROM hit_days WHERE scope = ? AND id = ? AND day = ?',
   )
   const set = db.prepare<null, [Scope, number, number, Uint8Array]>(
-    `INSERT INTO visits_by_day (scope, id, day, parts) VALUES (?1, ?2, ?3, ?4)
-     ON CONFLICT (scope, id, day) DO UPDATE SET parts = ?4`,
+    `INSERT INTO hit_days (scope, id, day, count, parts) VALUES (?1, ?2, ?3, 0, ?4)
+     ON CONFLICT DO UPDATE SET parts = ?4`,
   )
-  return (scope: Scope, id: number, day: number, sums: VisitSums): boolean => {
-    const row = find.get(scope, id, day)
-    const stored = row ? sumsOfRow(row) : emptySums()
+  return (scope: Scope, id: number, day: number, parts: Uint8Array): boolean => {
+    const known = find.get(scope, id, day)?.parts
+    // The first ones of the day are stored as they came.
+    if (!known) {
+      set.run(scope, id, day, parts)
+      return true
+    }
+    const stored = sumsOfRow({ parts: known })
     const total = stored ?? emptySums()
-    addSums(total, sums, keyLimit(total.counts, scope === LINK ? 'link' : 'account'))
+    addSums(total, decodeSums(parts), keyLimit(total.counts, scope === LINK ? 'link' : 'account'))
     set.run(scope, id, day, encodeSums(total))
     return stored !== undefined
   }
 }
 
-/** Removes the details of a deleted link. */
-export function visitRemover(db: Database): (linkId: number) => void {
-  const remove = db.prepare<null, [number]>(
-    `DELETE FROM visits_by_day WHERE scope = ${LINK} AND id = ?`,
-  )
+/** Removes the days of a deleted link: its hits by day, and their details. */
+export function dayRemover(db: Database): (linkId: number) => void {
+  const remove = db.prepare<null, [number]>(`DELETE FROM hit_days WHERE scope = ${LINK} AND id = ?`)
   return (linkId) => void remove.run(linkId)
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
-import { hostileFiles } from '../support/hostile-files.ts'
+import { hostileFiles } from '../support/imported.ts'
 import {
   type Attack,
   Attacked,

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { DAY } from '../../src/lib/clock.ts'
 import { encodeSums } from '../../src/visits/parts.ts'
 import { visitKey } from '../../src/visits/values.ts'
-import { openBeside } from '../support/beside.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
+import { openBeside } from '../support/database.ts'
 import { chessboardLogo, pngLogo, uploadLogo } from '../support/logos.ts'
 import {
   type Attack,
@@ -293,7 +293,7 @@ export const sources: Attack = {
     await service.end('SIGTERM')
     using db = new Database(join(dataDir, 'hopcode.db'), { readonly: true })
     const sum = (sql: string) => db.query<{ sum: number }, []>(sql).get()?.sum ?? 0
-    const bytes = sum('SELECT sum(length(parts)) AS sum FROM visits_by_day')
+    const bytes = sum('SELECT sum(length(parts)) AS sum FROM hit_days')
     const hits = sum('SELECT sum(count) AS sum FROM hits')
     return [
       structure('redirects that failed', failed, 0),
@@ -329,7 +329,9 @@ export const longRanges: Attack = {
           .query<{ id: number }, [string]>('SELECT id FROM accounts WHERE name = ?')
           .get(attacker.email) ?? {}
       const row = fullRow()
-      const add = db.query('INSERT INTO visits_by_day (scope, id, day, parts) VALUES (1, ?, ?, ?)')
+      const add = db.query(
+        'INSERT INTO hit_days (scope, id, day, count, parts) VALUES (1, ?, ?, 0, ?)',
+      )
       db.transaction(() => {
         for (let day = 0; day < DAYS; day++) add.run(id, first + day, row)
       })()

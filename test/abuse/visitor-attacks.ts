@@ -1,5 +1,5 @@
 import { eventually } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { openBeside } from '../support/database.ts'
 import { type Attack, Attacked, p99, structure, timing } from './attacked.ts'
 
 /** Attacks with what visitors send of themselves. */
@@ -81,8 +81,8 @@ async function flood(program: string, details: 'on' | 'off', count: number) {
   })
   using db = openBeside(dataDir)
   const rows = db.query<{ rows: number; bytes: number }, []>(
-    `SELECT count(*) AS rows, coalesce(max(length(parts)), 0) AS bytes FROM visits_by_day
-     WHERE scope = 0`,
+    `SELECT count(*) AS rows, coalesce(max(length(parts)), 0) AS bytes FROM hit_days
+     WHERE scope = 0 AND parts IS NOT NULL`,
   )
   const read = () => rows.get() ?? { rows: 0, bytes: 0 }
   if (details === 'on') await eventually('details are stored', () => read().rows > 0)

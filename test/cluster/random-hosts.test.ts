@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { outdatedEntries } from '../support/one-host.ts'
 import { testWith } from '../support/tools.ts'
+import { outdatedEntries } from './one-host.ts'
 
 /** The short form of `npm run test:cluster`. */
 

@@ -4,6 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DATABASE_VERSION, migrate, versionOf } from '../../src/db/migrate.ts'
 import { openReadonly, openWritable } from '../../src/db/open.ts'
+import { sumOf } from '../../src/hits/hours.ts'
+import { dayReader } from '../../src/hits/series.ts'
 import { decodeSums } from '../../src/visits/parts.ts'
 import { type VisitKey, visitKey } from '../../src/visits/values.ts'
 import { command, Service, unlimited } from '../support/binary.ts'
@@ -86,13 +88,22 @@ test('hits and visits by day of version 19 are read after the upgrade', () => {
   const path = join(folder.path, 'data')
   unpack(19, path)
   using db = openWritable(join(path, 'hopcode.db'))
-  const bars = () => db.query('SELECT day, scope, id, count FROM hits_by_day').all()
-  const before = bars()
+  const before = db
+    .query<{ day: number; scope: 0 | 1; id: number; count: number }, []>(
+      'SELECT day, scope, id, count FROM hits_by_day',
+    )
+    .all()
   expect(before).toHaveLength(3)
   migrate(db)
-  expect(bars()).toEqual(before)
+  const read = dayReader(db)
+  for (const { day, scope, id, count } of before) {
+    const days = read(scope, id, 0, day + 1)
+    expect(days.map((one) => [one.day, one.count, sumOf(one.hours())])).toEqual([
+      [day, count, count],
+    ])
+  }
   const rows = db
-    .query<{ parts: Uint8Array }, []>('SELECT parts FROM visits_by_day ORDER BY scope, id')
+    .query<{ parts: Uint8Array }, []>('SELECT parts FROM hit_days ORDER BY scope, id')
     .all()
   const key = visitKey
   const referrers = (count: number) =>

@@ -19,9 +19,6 @@ const MARK = 'of-the-deleted'
 const STAYS = [
   // The last 4,096 changes of all links, by which readers find out-of-date counts.
   'link_changes',
-  // Buckets of links: ids are not used again, and the buckets end by their age.
-  'hits_by_hour scope 0',
-  'hits_by_day scope 0',
 ]
 
 interface Ids {
@@ -165,7 +162,7 @@ test('nothing of a deleted account is left in any table, and no image', async ()
     fill(db, others, 'kept')
   })
   const before = app.administer(({ db }) => findLeft(db, ids))
-  for (const name of ['api_keys', 'qr_presets', 'qr_refs', 'hits', 'hits_by_day scope 1']) {
+  for (const name of ['api_keys', 'qr_presets', 'qr_refs', 'hits', 'hit_days scope 1']) {
     expect(before).toContain(name)
   }
   for (const name of ['links_search', 'memberships', 'sessions', 'one_time_links', 'domains']) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
-import { problemsOf } from '../support/problems.ts'
+import { problemsOf } from '../support/database.ts'
 import { invalid, messageOf } from '../support/refusals.ts'
 
 /** Aliases: further paths of a link, in any letter case, or in exact case if they were imported. */

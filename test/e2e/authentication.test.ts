@@ -1,8 +1,15 @@
 import { expect, test } from 'bun:test'
 import { crc32 } from 'node:zlib'
 import { type CallOptions, testApp } from '../support/app.ts'
-import { BEYOND_THE_SPEC, nameOf, PUBLIC, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
-import { outcome } from '../support/outcome.ts'
+import {
+  BEYOND_THE_SPEC,
+  nameOf,
+  outcome,
+  PUBLIC,
+  pathOf,
+  WITH_KEY,
+  WRITES,
+} from '../support/endpoints.ts'
 
 /** The spec's chapter "Authentication". */
 

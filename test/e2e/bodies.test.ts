@@ -3,8 +3,7 @@ import { longestUrls } from '../abuse/bodies.ts'
 import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
-import { nameOf, WRITES } from '../support/endpoints.ts'
-import { outcome } from '../support/outcome.ts'
+import { nameOf, outcome, WRITES } from '../support/endpoints.ts'
 import { messageOf } from '../support/refusals.ts'
 
 /** What the service takes as a JSON body, and how it refuses the rest. */

@@ -1,9 +1,14 @@
 import { expect, test } from 'bun:test'
 import { testApp } from '../support/app.ts'
-import { INVALID_CODE, INVALID_URL, missing, NEW, OLD } from '../support/endpoint-requests.ts'
-import { invalid } from '../support/refusals.ts'
+import { invalid, messageOf } from '../support/refusals.ts'
 
 /** Values that the fields of each body refuse. */
+
+const INVALID_URL = messageOf('invalid_url')
+const INVALID_CODE = messageOf('invalid_code')
+const missing = (field: string) => `Missing required field: ${field}`
+const OLD = 'https://example.com/old'
+const NEW = 'https://example.com/new'
 
 const NO_STRINGS = [undefined, null, 42, true, ['https://example.com/'], { code: 'SPRING26' }]
 const NO_OBJECTS = [null, [], ['https://example.com/'], 'SPRING26', 7, true, {}, { more: 'x' }]

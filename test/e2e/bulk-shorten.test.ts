@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "POST /api/bulk-shorten". */
@@ -46,6 +46,7 @@ const failed = (url: unknown, error: string) => ({ ok: false, url, error })
 // spec: Endpoints | POST /api/bulk-shorten
 // spec: States and transitions | (none) POST /api/bulk-shorten
 // spec: POST /api/bulk-shorten | urls
+// spec: POST /api/bulk-shorten | Response 201
 // design: 4.7 bulk
 test('POST /api/bulk-shorten answers one result a URL, in the order of the request', async () => {
   await using app = await testApp()

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
+import { disableLink } from '../support/administration.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { rawRequest } from '../support/conversation.ts'
 import { setUpOwner, Visitor } from '../support/dashboard.ts'
-import { disableLink } from '../support/moderation.ts'
-import { rawRequest } from '../support/raw-http.ts'
+import { breakDatabase } from '../support/database.ts'
 
 /** `Cache-Control` of every response: shared caches store what does not forbid it. */
 

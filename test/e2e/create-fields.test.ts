@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { disableLink } from '../support/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { disableLink } from '../support/moderation.ts'
-import { problemsOf } from '../support/problems.ts'
+import { problemsOf } from '../support/database.ts'
 import { invalid, messageOf } from '../support/refusals.ts'
 
 /** POST /api/shorten and /api/reserve with a code, properties and aliases, in one transaction. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { inTransaction } from '../../src/db/open.ts'
-import { bucketAdder } from '../../src/hits/series.ts'
+import { countAdder } from '../../src/hits/store.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, Visitor } from '../support/dashboard.ts'
@@ -13,24 +13,13 @@ function addHits(app: TestApp, code: string, hits: Readonly<Record<string, numbe
   app.administer(({ db }) => {
     inTransaction(db, () => {
       const link = db
-        .query<{ id: number; account: number }, [string]>(
-          'SELECT id, account_id AS account FROM links WHERE code = ?',
-        )
+        .query<{ id: number }, [string]>('SELECT id FROM links WHERE code = ?')
         .get(code)
       if (!link) throw new Error(`no link ${code}`)
-      const add = bucketAdder(db)
-      let sum = 0
+      const add = countAdder(db)
       for (const [time, count] of Object.entries(hits)) {
-        add(0, link.id, Date.parse(time) / HOUR, count)
-        add(1, link.account, Date.parse(time) / HOUR, count)
-        sum += count
+        add(Uint32Array.of(link.id, count), Date.parse(time))
       }
-      db.query('INSERT INTO hits (link_id, account_id, count) VALUES (?, ?, ?)').run(
-        link.id,
-        link.account,
-        sum,
-      )
-      db.query('INSERT INTO account_hits (account_id, count) VALUES (?, ?)').run(link.account, sum)
     })
   })
 }

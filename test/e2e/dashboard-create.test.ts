@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
+import { problemsOf } from '../support/database.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 
 /** The form that creates a link: its URL, a path of any form, and its first properties. */
 

@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { testApp } from '../support/app.ts'
-import { Conversation } from '../support/conversation.ts'
+import { Conversation, firstAnswer, slowly } from '../support/conversation.ts'
 import { PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
-import { firstAnswer, slowly } from '../support/late-body.ts'
 import { makeMember } from '../support/members.ts'
 import { shared } from '../support/shared.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
 import { OWNER, PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { openBeside } from '../support/database.ts'
 import { codeOf, enableTwoFactor } from '../support/totp.ts'
 
 /** “Stay signed in for 30 days”. */

@@ -3,7 +3,6 @@ import { MINUTE } from '../../src/lib/clock.ts'
 import { testApp } from '../support/app.ts'
 import { browserTests } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
-import { watch } from '../support/screens.ts'
 import { codeOf } from '../support/totp.ts'
 import {
   WALK_ENV as ENV,
@@ -14,6 +13,7 @@ import {
   setUp,
   signIn,
   signOut,
+  watch,
 } from '../support/walk.ts'
 
 /** The pages that ask for a password or a code, as a person sees them. */

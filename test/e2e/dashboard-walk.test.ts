@@ -1,14 +1,17 @@
 import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { disableLink } from '../support/administration.ts'
 import { testApp } from '../support/app.ts'
 import { browserTests } from '../support/browser.ts'
 import { PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
-import { addMany, fillAccount, follow, LONGEST_CODE, watch } from '../support/screens.ts'
 import {
+  addMany,
   WALK_ENV as ENV,
+  fillAccount,
+  follow,
   keyField,
+  LONGEST_CODE,
   listWith,
   openMenu,
   passwordField,
@@ -17,6 +20,7 @@ import {
   setupAddress,
   signIn,
   signOut,
+  watch,
 } from '../support/walk.ts'
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */

@@ -21,6 +21,8 @@ async function statusesOf(app: TestApp, code: string): Promise<number[]> {
 // spec: POST /api/delete | The short URL stops working immediately
 // spec: Endpoints | POST /api/delete
 // spec: States and transitions | deleted
+// spec: POST /api/delete | Response 200
+// spec: Code (short link) | deleted
 test('POST /api/delete makes each address of a code 404 from the very next request on', async () => {
   await using app = await testApp()
   const links = await Promise.all(

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { operatorOf } from '../../src/cli/administration.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
+import { problemsOf } from '../support/database.ts'
 import {
   A,
   ANDROID,
@@ -31,7 +32,6 @@ import {
   Z,
 } from '../support/destination-rules.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { problemsOf } from '../support/problems.ts'
 import { invalid } from '../support/refusals.ts'
 
 /** Which destination a visitor gets: `destinations` of a link. */

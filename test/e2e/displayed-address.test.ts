@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { testApp } from '../support/app.ts'
-import { problemsOf } from '../support/problems.ts'
+import { problemsOf } from '../support/database.ts'
 import { invalid } from '../support/refusals.ts'
 
 /** The address of a link that people see: an alias, else the code. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { removeDomain, setDomain } from '../../src/addresses/operations.ts'
 import { operatorOf } from '../../src/cli/administration.ts'
+import { testApp } from '../support/app.ts'
+import { problemsOf } from '../support/database.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import {
   add,
@@ -19,7 +21,6 @@ import {
 } from '../support/domains.ts'
 import { cookieOf, send, WORD } from '../support/link-passwords.ts'
 import { operator } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 import { invalid } from '../support/refusals.ts'
 
 /** Several domains: which links each answers. */
@@ -330,6 +331,13 @@ test('new links of an account get its default domain', async () => {
     { domain: GO, codes: 'own', is_default: true, root_url: null, not_found_url: null },
     { domain: OLD, codes: 'all', is_default: false },
   ])
+})
+
+test('without further domains, the host of BASE_URL is listed as the default', async () => {
+  await using app = await testApp()
+  const { body } = await app.call('GET', '/api/domains', { key: 'free' })
+  const about = { root_url: null, not_found_url: null, codes: 'all', is_default: true }
+  expect(body).toEqual({ items: [{ domain: PRIMARY, ...about }] })
 })
 
 test('an account uses the domains that are for it', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { disableLink } from '../support/administration.ts'
 import {
   type Answer,
   type Body,
@@ -9,83 +10,79 @@ import {
   type TestApp,
   testApp,
 } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 import {
-  BASE,
-  CDN,
-  type Link,
-  NEW,
-  OLD,
-  type Request,
-  ROWS,
-  type Row,
+  goodRequest,
+  type Refusal,
+  refusalsOf,
+  type Sent,
+  send,
+  successesOf,
   UNKNOWN,
-} from '../support/endpoint-requests.ts'
-import { ALL, type Endpoint, nameOf, pathOf, WRITES } from '../support/endpoints.ts'
+  type World,
+} from '../support/described-requests.ts'
+import { ALL, ENDPOINTS, type Endpoint, nameOf, outcome, WRITES } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { basic } from '../support/link-passwords.ts'
 import { addKey } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
-import { type ApiDescription, describeApi } from '../support/openapi.ts'
-import { outcome } from '../support/outcome.ts'
+import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
+import { messageOf } from '../support/refusals.ts'
 
 /** Every endpoint once, and checks that run over all of them. */
 
-const MAX_BODY = 8 * 1024 * 1024
 const UNTIL = Date.UTC(2026, 2, 2)
+const OLD = 'https://example.com/old'
+const BASE = 'http://sho.rt:8443'
+const CDN = 'https://img.example/hop'
 /** Two random ids do not reveal how many requests came between them. */
 const RANDOM_UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
-
-const hasBody = ({ method }: Endpoint) => method !== 'GET'
-const typeOf = ({ path }: Endpoint) => (path === '/api/import' ? 'application/x-ndjson' : JSON_TYPE)
-
-function pathWith(endpoint: Endpoint, { code, query }: Request): string {
-  const path = pathOf(endpoint, code)
-  return query === undefined ? path : `${path}?${query}`
+/** Where the endpoints lead that redirect. */
+const LOCATIONS: Readonly<Record<string, (code: string) => string>> = {
+  'GET /{code}': () => OLD,
+  'GET /qr/{code}': (code) => `${CDN}/qr/${code}.png`,
 }
-
-const bodyWith = (endpoint: Endpoint, { json }: Request): CallOptions =>
-  hasBody(endpoint)
-    ? { raw: JSON.stringify(json), headers: { 'content-type': typeOf(endpoint) } }
-    : {}
 
 /** Sends requests, and compares every answer with the API description and with the contract. */
 class Judge {
   readonly app: TestApp
   readonly api: ApiDescription
-  /** An API key that is read-only. */
-  readonly reader: string
+  readonly #operations: ReadonlyMap<string, Operation>
   readonly #ids = new Set<string>()
 
   constructor(app: TestApp, api: ApiDescription) {
     this.app = app
     this.api = api
-    app.key('pro')
-    this.reader = addKey(app, 'pro@example.com', { name: 'Reader', scope: 'read' })
+    this.#operations = api.operations
   }
 
-  async ask(endpoint: Endpoint, path: string, options: CallOptions): Promise<Answer> {
-    return this.#judge(endpoint, path, await this.app.call(endpoint.method, path, options))
+  operation(name: string): Operation {
+    return this.#operations.get(name) as Operation
   }
 
-  /** `options` replace the plain form of the request. */
-  async expect(endpoint: Endpoint, [status, says, request]: Row, options: CallOptions = {}) {
-    const path = pathWith(endpoint, request)
-    const body = bodyWith(endpoint, request)
-    const answer = await this.ask(endpoint, path, { key: 'pro', ...body, ...options })
-    const at = `${endpoint.method} ${path} ${JSON.stringify(request.json ?? null).slice(0, 100)}`
+  async ask(name: string, sent: Sent, options: CallOptions = {}): Promise<Answer> {
+    const named = [name, this.operation(name)] as const
+    const answer = await send(this.app, named, { key: 'pro', ...sent }, options)
+    this.#judge(name, answer)
+    return answer
+  }
+
+  async expectRefusal(name: string, { status, says, sent }: Refusal, options: CallOptions = {}) {
+    const answer = await this.ask(name, sent, options)
+    const at = `${name} ${JSON.stringify({ ...sent, raw: sent.raw?.slice(0, 100) })}`
     expect({ ...outcome(at, answer), body: {} }).toEqual({ at, status, body: {} })
-    if (status === 302) expect(answer.headers.get('location')).toBe(says as string)
-    else if (status >= 300) expectError(at, answer, says)
-    else if (says !== undefined) {
-      expect(answer.body).toEqual(says as Body)
-      this.#expectDocumented(nameOf(endpoint), answer)
-    }
+    expectError(at, answer, says)
+  }
+
+  async expectSuccess(name: string, { status, sent }: Omit<Refusal, 'says'>, code: string) {
+    const answer = await this.ask(name, sent)
+    expect(outcome(name, answer)).toMatchObject({ at: name, status })
+    expect(answer.headers.get('location') ?? undefined).toBe(LOCATIONS[name]?.(code))
+    if (SPEC.has(name)) this.#expectDocumented(name, answer)
   }
 
   /** The document has exactly the fields of the answer and of the items of its list. */
   #expectDocumented(name: string, { status, body }: Answer) {
-    const found = [{ inside: [] as string[], object: body }]
+    const found = Object.keys(body).length > 0 ? [{ inside: [] as string[], object: body }] : []
     for (const list of ['items', 'results']) {
       const [object] = (body[list] as Body[] | undefined) ?? []
       if (object) found.push({ inside: [list], object })
@@ -105,11 +102,10 @@ class Judge {
     }
   }
 
-  #judge(endpoint: Endpoint, path: string, answer: Answer): Answer {
+  #judge(at: string, answer: Answer): void {
     const { status, headers } = answer
-    const at = `${endpoint.method} ${path}`
     const id = headers.get('x-request-id') ?? ''
-    expect({ at, faults: this.api.faultsOf(nameOf(endpoint), answer) }).toEqual({ at, faults: [] })
+    expect({ at, faults: this.api.faultsOf(at, answer) }).toEqual({ at, faults: [] })
     expect({ at, id }).toEqual({ at, id: expect.stringMatching(RANDOM_UUID) })
     expect({ at, repeated: this.#ids.has(id) }).toEqual({ at, repeated: false })
     expect({ at, waits: headers.has('retry-after') }).toEqual({
@@ -117,25 +113,23 @@ class Judge {
       waits: status === 429 || status === 503,
     })
     this.#ids.add(id)
-    return answer
   }
 }
 
+const SPEC: ReadonlySet<string> = new Set(
+  [...ENDPOINTS, { method: 'GET', path: '/api/domains' } as Endpoint].map(nameOf),
+)
+
 /** The error alone, with `request_id` if the service failed. */
-function expectError(at: string, { status, headers, body }: Answer, says: unknown) {
-  const error = typeof says === 'string' ? says : expect.stringMatching((says as RegExp) ?? /./)
+function expectError(at: string, { status, headers, body }: Answer, says: string | RegExp) {
+  const error = typeof says === 'string' ? says : expect.stringMatching(says)
   const id = status >= 500 ? { request_id: headers.get('x-request-id') } : {}
   expect({ at, body }).toEqual({ at, body: { error, ...id } })
   expect(headers.get('content-type')).toMatch(/^application\/json\b/)
   expect(headers.get('location')).toBeNull()
 }
 
-/** Wrong in everything that can be refused without an account. */
-const WRONG_IN_ALL: CallOptions = {
-  key: 'nonsense',
-  raw: '{',
-  headers: { 'content-type': 'text/plain' },
-}
+const SPENT = '192.0.2.9'
 
 /** All refuse the caller without budget like that, whatever else is wrong with the request. */
 async function expectAll(
@@ -144,22 +138,24 @@ async function expectAll(
   [status, error, seconds]: readonly [number, string, string],
 ) {
   for (const endpoint of endpoints) {
-    for (const method of [endpoint.method, 'PUT']) {
-      const path = `${pathOf(endpoint, UNKNOWN)}?limit=x&size=x`
-      const at = `${method} ${path}`
-      const options = { ...(method === 'GET' ? { key: 'nonsense' } : WRONG_IN_ALL), from: SPENT }
-      const answer =
-        method === 'PUT'
-          ? await judge.app.call(method, path, options)
-          : await judge.ask(endpoint, path, options)
+    const wrong = {
+      key: 'nonsense',
+      code: UNKNOWN,
+      query: { limit: 'x', size: 'x' },
+      ...(endpoint.method !== 'GET' && { raw: '{', type: 'text/plain' }),
+    }
+    const name = nameOf(endpoint)
+    const other = ['PUT', endpoint.path].join(' ')
+    for (const [at, answer] of [
+      [name, await judge.ask(name, wrong, { from: SPENT })],
+      [other, await send(judge.app, [other, judge.operation(name)], wrong, { from: SPENT })],
+    ] as const) {
       expect({ at, status: answer.status }).toEqual({ at, status })
       expectError(at, answer, error)
       expect({ at, wait: answer.headers.get('retry-after') }).toEqual({ at, wait: seconds })
     }
   }
 }
-
-const SPENT = '192.0.2.9'
 
 /** Spends both budgets of an address. */
 async function spendAll(app: TestApp): Promise<void> {
@@ -173,75 +169,36 @@ async function refuseBeforeLooking(judge: Judge): Promise<void> {
   const { app } = judge
   const halted = ALL.filter(({ duringMaintenance }) => !duringMaintenance)
   const served = ALL.filter(({ duringMaintenance }) => duringMaintenance)
-  const tooMany = [429, 'Rate limit exceeded. Retry in 60 seconds.', '60'] as const
+  const tooMany = [429, messageOf('rate_limited', '60'), '60'] as const
   await spendAll(app)
   await expectAll(judge, ALL, tooMany)
   app.maintenance(UNTIL)
-  const text = 'Service under maintenance until 2026-03-02T00:00:00.000Z'
+  const text = messageOf('maintenance', '2026-03-02T00:00:00.000Z')
   await expectAll(judge, halted, [503, text, '43200'])
   await expectAll(judge, served, tooMany)
   app.maintenance(undefined)
 }
 
-/** The refusals that depend on the request, from the first to none. */
-async function expectRows(judge: Judge, endpoint: Endpoint, link: Link, foreign: Link) {
-  const rows = ROWS[nameOf(endpoint)]?.(link, foreign) as readonly Row[]
-  const good = rows.at(-1)?.[2] as Request
-  const wrongPath = { ...good, query: 'limit=x' }
-  const expectWith = (status: number, says: unknown, options: CallOptions, request = good) =>
-    judge.expect(endpoint, [status, says, request], options)
-  if (endpoint.needsKey) {
-    const text = 'Invalid or missing API key'
-    await expectWith(401, text, hasBody(endpoint) ? WRONG_IN_ALL : { key: 'nonsense' }, wrongPath)
-    await expectWith(401, text, { key: 'nonsense' })
-    await expectWith(401, text, { key: link.passcode })
-  }
-  if (hasBody(endpoint)) {
-    const raw = JSON.stringify(good.json)
-    const [text, json] = ['text/plain', typeOf(endpoint)].map((type) => ({
-      headers: { 'content-type': type },
-    }))
-    const long = ' '.repeat(MAX_BODY + 1)
-    await expectWith(403, 'This API key is read-only', { ...text, raw, key: judge.reader })
-    await expectWith(415, /^Unsupported media type: send Content-Type: /, { ...text, raw: long })
-    await expectWith(413, /^Request body too large: at most /, { ...json, raw: long })
-    const cut = endpoint.path === '/api/import' ? '' : raw.slice(0, -1)
-    await expectWith(400, undefined, { ...json, raw: cut })
-  }
-  for (const row of rows) await judge.expect(endpoint, row)
-}
-
 /** 500 for what needs the table of links, with an id that is in the log. */
 async function failEverywhere(judge: Judge): Promise<void> {
   const { app } = judge
-  const { code, passcode } = await app.claim('UNCACHED')
+  const link = await app.claim('UNCACHED')
   await app.claim('CACHED26')
-  await judge.expect(
-    endpointOf('POST /api/reserve'),
-    [422, /^Quota exceeded: /, { json: { code: 'THIRD26' } }],
-    { key: 'free' },
-  )
+  await judge.expectRefusal('POST /api/reserve', {
+    status: 422,
+    says: /^Quota exceeded: /,
+    sent: { key: 'free', body: { code: 'THIRD26' } },
+  })
   using _broken = breakDatabase(app.dataDir)
-  for (const endpoint of ALL.filter((one) => !WITHOUT_500.includes(nameOf(one)))) {
-    const json = {
-      'POST /api/shorten': { url: NEW },
-      'POST /api/reserve': { code },
-      'POST /api/update': { code, passcode, url: NEW },
-      'POST /api/delete': { code, passcode },
-      'POST /api/bulk-shorten': { urls: [NEW] },
-      'POST /api/import': { url: NEW },
-    }[nameOf(endpoint)]
-    await judge.expect(endpoint, [500, 'Internal server error', { code, json: json ?? {} }], {
-      key: 'free',
-    })
+  for (const name of ALL.map(nameOf).filter((one) => !WITHOUT_500.includes(one))) {
+    const sent = { key: 'free', ...goodRequest(judge.operation(name), link) }
+    await judge.expectRefusal(name, { status: 500, says: messageOf('internal'), sent })
   }
 }
 
 // The one failure of the status that can be brought about is a 503, and the hits and visits of an
 // account are in pages that the reader thread has in memory.
 const WITHOUT_500 = ['GET /api/domains', 'GET /api/hits', 'GET /api/status', 'GET /api/visits']
-
-const endpointOf = (name: string) => ALL.find((one) => nameOf(one) === name) as Endpoint
 
 // spec: POST /api/shorten | Errors
 // spec: POST /api/reserve | Errors
@@ -254,15 +211,6 @@ const endpointOf = (name: string) => ALL.find((one) => nameOf(one) === name) as 
 // spec: GET /qr/{code} | Error
 // spec: GET /api/qr-image/{code} | Error
 // spec: GET /{code} | Returns 404
-// spec: POST /api/shorten | Response 201
-// spec: POST /api/reserve | Response 201
-// spec: POST /api/update | Response 200
-// spec: POST /api/delete | Response 200
-// spec: POST /api/bulk-shorten | Response 201
-// spec: GET /api/lookup/{code} | Response 200
-// spec: GET /api/list | Response 200
-// spec: GET /api/qr-image/{code} | Response 200
-// spec: GET /api/status | Response 200
 // spec: Authentication | 1
 // spec: Errors | 401 API key missing
 // spec: Errors | 409 code already in use
@@ -274,17 +222,6 @@ const endpointOf = (name: string) => ALL.find((one) => nameOf(one) === name) as 
 // spec: Errors | 5xx responses also carry request_id
 // spec: Limits | `Retry-After` (seconds) appears on 429 and 503 only
 // spec: What the service does | Request and response bodies are JSON
-// spec: Code (short link) | code
-// spec: Code (short link) | url
-// spec: Code (short link) | passcode
-// spec: Code (short link) | short_url
-// spec: Code (short link) | qr_url
-// spec: Code (short link) | qr_storage_url
-// spec: Code (short link) | created_at
-// spec: Code (short link) | reused
-// spec: Code (short link) | reserved
-// spec: Code (short link) | updated
-// spec: Code (short link) | deleted
 // spec: Limits | Passcode length
 // design: 4.4 order of refusals
 // design: 4.13 maintenance
@@ -306,23 +243,30 @@ test('every endpoint refuses in one order, answers as documented, and every docu
   const judge = new Judge(app, await describeApi(app))
   await refuseBeforeLooking(judge)
   const foreign = await app.claim('FOREIGN1', OLD, 'pro-2')
+  app.key('pro')
+  const reader = addKey(app, 'pro@example.com', { name: 'Reader', scope: 'read' })
   for (const [index, endpoint] of ALL.entries()) {
-    const link = await app.claim(`LADDER${String.fromCharCode(65 + index)}`, OLD, 'pro')
-    await expectRows(judge, endpoint, link, foreign)
+    const own = await app.claim(`LADDER${String.fromCharCode(65 + index)}`, OLD, 'pro')
+    const world: World = { own, foreign, reader, blocked: 'http://blocked.example/' }
+    const name = nameOf(endpoint)
+    const operation = judge.operation(name)
+    for (const refusal of refusalsOf(operation, world)) await judge.expectRefusal(name, refusal)
+    for (const good of successesOf(operation, world)) {
+      await judge.expectSuccess(name, good, own.code)
+    }
+    // The budgets of the next endpoint are its own.
+    app.advance(60_000)
   }
   const { code } = foreign
   const change = { key: 'pro-2', json: { password: 'open sesame' } }
   expect((await app.call('PATCH', `/api/links/${code}`, change)).status).toBe(200)
-  await judge.expect(endpointOf('GET /{code}'), [
-    401,
-    `Password required for code ${code}`,
-    { code },
-  ])
-  const wrong = [403, `Wrong password for code ${code}`, { code }] as const
-  await judge.expect(endpointOf('GET /{code}'), wrong, { headers: basic('wrong one') })
-  await disableLink(app, foreign.code, 'Reported')
-  const gone = [410, `Link disabled: ${foreign.code}`, { code: foreign.code }] as const
-  await judge.expect(endpointOf('GET /{code}'), gone)
+  const follow = (refusal: Omit<Refusal, 'sent'>, options?: CallOptions) =>
+    judge.expectRefusal('GET /{code}', { ...refusal, sent: { code } }, options)
+  await follow({ status: 401, says: messageOf('password_required', code) })
+  const wrong = { status: 403, says: messageOf('wrong_password', code) }
+  await follow(wrong, { headers: basic('wrong one') })
+  await disableLink(app, code, 'Reported')
+  await follow({ status: 410, says: messageOf('link_disabled', code) })
   await failEverywhere(judge)
   expect(judge.api.unseen().sort()).toEqual(WITHOUT_500.map((name) => `${name} 500`))
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
+import { rawRequest } from '../support/conversation.ts'
 import { setUpOwner } from '../support/dashboard.ts'
-import { rawRequest } from '../support/raw-http.ts'
 
 /** Signs behind a link that belong to the text in which it was sent. */
 

@@ -1,22 +1,46 @@
 import { expect, test } from 'bun:test'
-import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
-import type { Visitor } from '../support/dashboard.ts'
-import {
-  codesOf,
-  ENTERPRISE,
-  idOf,
-  MOVE,
-  moveCodes,
-  open,
-  PRO,
-  patch,
-  proAndEnterprise,
-} from '../support/hand-over.ts'
+import { addDomain } from '../../src/addresses/operations.ts'
+import { operatorOf } from '../../src/cli/administration.ts'
+import { type Body, eventually, type TestApp, testApp } from '../support/app.ts'
+import type { Seen, Visitor } from '../support/dashboard.ts'
+import { openBeside, problemsOf } from '../support/database.ts'
 import { addKey, disable, inviteTo, makeMember, operator } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 
 /** Links go from the account of Pro to that of Enterprise, by Pro, who is an admin of both. */
+
+const PRO = 'pro@example.com'
+const ENTERPRISE = 'enterprise@example.com'
+const MOVE = '/app/links/move'
+
+const idOf = (app: TestApp, email: string): number =>
+  app.administer(({ accounts }) => accounts.findByEmail(email)?.id ?? 0)
+
+const open = (visitor: Visitor, id: number): Promise<Seen> =>
+  visitor.post('/app/account/open', { account: String(id) }, { from: '/app/links' })
+
+/** `role`: of Pro in the account of Enterprise. */
+async function proAndEnterprise(app: TestApp, role = 'admin') {
+  const pro = await makeMember(app, PRO)
+  const enterprise = await makeMember(app, ENTERPRISE)
+  const joined = await pro.post(await inviteTo(enterprise, PRO, role), {})
+  expect(joined.location).toBe('/app/links')
+  const ids = { from: idOf(app, PRO), to: idOf(app, ENTERPRISE) }
+  await open(pro, ids.from)
+  return { pro, enterprise, ...ids }
+}
+
+const moveCodes = (by: Visitor, codes: readonly string[], to: number): Promise<Seen> => {
+  const from = `${MOVE}?codes=${codes.join(',')}`
+  return by.post(MOVE, { account: String(to), at: `codes=${codes.join(',')}` }, { from })
+}
+
+const codesOf = async (app: TestApp, key: string, query = ''): Promise<unknown[]> => {
+  const { body } = await app.call('GET', `/api/list?${query}`, { key })
+  return (body.items as Body[]).map(({ code }) => code)
+}
+
+const patch = (app: TestApp, code: string, json: object, key = 'pro') =>
+  app.call('PATCH', `/api/links/${code}`, { key, json })
 
 const follow = async (app: TestApp, path: string) =>
   (await app.call('GET', path)).headers.get('location')
@@ -317,4 +341,76 @@ test('a link that will be deleted is not moved', async () => {
     [from, to].map((id) => accounts.findById(id)?.linkCount),
   )
   expect(counts).toEqual([1, 0])
+})
+
+/** What only accounts of owners have, each with the host and path that redirects then. */
+const RIGHTS = [
+  ['the domain', { domain: 'go.example' }],
+  ['an alias', { aliases: ['login'] }],
+  ['an alias on the domain', { domain_aliases: { 'go.example': ['login'] } }],
+  ['destinations', { destinations: [{ when: { os: ['ios'] }, url: 'https://example.com/ios' }] }],
+] as const
+
+test.each(RIGHTS)('links with %s of an owner’s account go to no other account', async (_, json) => {
+  await using app = await testApp({ env: { ALIASES: 'owners', DESTINATION_RULES: 'owners' } })
+  const { pro, enterprise, from, to } = await proAndEnterprise(app)
+  await addDomain(app.administration, operatorOf(app.administration), { host: 'go.example' })
+  const { code } = await app.shorten('https://example.com/menu', 'pro')
+  const plain = await app.shorten('https://example.com/plain', 'pro')
+  const setOwner = (table: string, id: number, isOwner: number) =>
+    app.administer(({ db }) =>
+      db.run(`UPDATE ${table} SET is_owner = ? WHERE id = ?`, [isOwner, id]),
+    )
+  setOwner('accounts', from, 1)
+  expect((await patch(app, code, json)).status).toBe(200)
+  const refused = await moveCodes(pro, [plain.code, code], to)
+  expect([refused.status, refused.notices]).toEqual([422, ['alert']])
+  expect(await codesOf(app, 'enterprise')).toEqual([])
+  // The writer decides, whatever a page has read before.
+  const quota = { linksMax: 0, urlBytesMax: 0 }
+  const ownersOnly = { aliases: true, destinations: true }
+  const ids = app.administer(({ db }) =>
+    db
+      .query<{ id: number }, []>('SELECT id FROM links')
+      .all()
+      .map(({ id }) => id),
+  )
+  const by = idOf(app, PRO)
+  const author = { accountId: from, by: { personId: by }, now: app.now() }
+  const { handOver } = app.administration.data.links
+  const moved = await handOver({ author, ids, to, quota, ownersOnly })
+  expect(typeof moved).toBe('string')
+  expect(await codesOf(app, 'pro')).toHaveLength(2)
+
+  // To another account of an owner, and by an owner to every account.
+  setOwner('accounts', to, 1)
+  expect((await moveCodes(pro, [code], to)).status).toBe(303)
+  await open(pro, to)
+  setOwner('accounts', from, 0)
+  expect((await moveCodes(pro, [code], from)).status).toBe(422)
+  setOwner('people', by, 1)
+  expect((await moveCodes(pro, [code], from)).status).toBe(303)
+  expect(await codesOf(app, 'enterprise')).toEqual([])
+  expect((await enterprise.get('/app/links')).status).toBe(200)
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('a link keeps a domain that its new account may use', async () => {
+  await using app = await testApp()
+  const { pro, to } = await proAndEnterprise(app)
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'all.example',
+    for: 'all',
+  })
+  await addDomain(app.administration, operatorOf(app.administration), {
+    host: 'theirs.example',
+    for: to,
+  })
+  const { code } = await app.shorten('https://example.com/menu', 'pro')
+  expect((await patch(app, code, { domain: 'all.example' })).status).toBe(200)
+  expect((await moveCodes(pro, [code], to)).status).toBe(303)
+  const kept = { domain: 'theirs.example' }
+  expect((await patch(app, code, kept, 'enterprise')).body).toMatchObject(kept)
+  await open(pro, to)
+  expect((await moveCodes(pro, [code], idOf(app, PRO))).status).toBe(422)
 })

@@ -7,7 +7,7 @@ import { isCreated, OUTCOMES, type Outcome } from '../../src/import/outcomes.ts'
 import { type ImportOptions, readImport } from '../../src/import/plan.ts'
 import { type ImportedRow, runImport, type Send } from '../../src/import/run.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { sharedRows } from '../support/database-rows.ts'
+import { sharedRows } from '../support/database.ts'
 import { fileOf } from '../support/imported.ts'
 
 /**

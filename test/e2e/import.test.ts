@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { movingCommands } from '../../src/cli/moving.ts'
 import { databaseFile } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
 import { setUpOwner } from '../support/dashboard.ts'
-import { sharedRows } from '../support/database-rows.ts'
+import { openBeside, problemsOf, sharedRows } from '../support/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { problemsOf } from '../support/problems.ts'
 
 /** POST /api/import and GET /api/export. */
 

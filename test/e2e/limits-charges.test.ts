@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CallOptions, eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** The spec's chapter "Limits": who pays, and for what. */

@@ -5,7 +5,7 @@ import type { AliasReads } from '../../src/addresses/names.ts'
 import type { DestinationReads } from '../../src/links/destination.ts'
 import { freshIpv4, guessedCodes, ipv6Networks } from '../abuse/addresses.ts'
 import { type Answer, type CallOptions, eventually, type TestApp, testApp } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 import { LOCKED, send, WORD, withPassword } from '../support/link-passwords.ts'
 import { messageOf } from '../support/refusals.ts'
 

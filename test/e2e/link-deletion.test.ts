@@ -3,9 +3,9 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import type { Visitor } from '../support/dashboard.ts'
+import { problemsOf } from '../support/database.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 
 /** Deletions in the dashboard take effect after 30 seconds and can be undone until then. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
-import { problemsOf } from '../support/problems.ts'
+import { problemsOf } from '../support/database.ts'
 import { invalid } from '../support/refusals.ts'
 
 /** Titles, tags, notes and rules of links, through GET and PATCH /api/links/{code}. */

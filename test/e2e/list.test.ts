@@ -21,6 +21,7 @@ async function list(app: TestApp, query: Record<string, string | number> = {}, k
 // spec: GET /api/list | limit
 // spec: GET /api/list | offset
 // spec: Limits | List limit
+// spec: GET /api/list | Response 200
 test("GET /api/list lists the account's codes, and nothing else of them", async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/1', 'free')

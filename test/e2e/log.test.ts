@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { rawRequest } from '../support/conversation.ts'
+import { openBeside } from '../support/database.ts'
 import { addOneTimeLink } from '../support/members.ts'
-import { rawRequest } from '../support/raw-http.ts'
 
 /** What the log says of requests, and what it never says. */
 

@@ -8,6 +8,7 @@ const lookup = (app: TestApp, code: string) => app.call('GET', `/api/lookup/${co
 // spec: GET /api/lookup/{code} | Does not follow the redirect
 // spec: Endpoints | GET /api/lookup/{code}
 // spec: Authentication | 2
+// spec: GET /api/lookup/{code} | Response 200
 test('GET /api/lookup/{code} tells anyone where a code leads, without following it', async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/landing')

@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
 import { type Answer, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
-import { ALL, ENDPOINTS, nameOf, pathOf, READS } from '../support/endpoints.ts'
-import { outcome } from '../support/outcome.ts'
-import { rawRequest } from '../support/raw-http.ts'
+import { rawRequest } from '../support/conversation.ts'
+import { ALL, ENDPOINTS, nameOf, outcome, pathOf, READS } from '../support/endpoints.ts'
 
 /** Wrong methods, unknown and malformed paths, and HEAD. */
 

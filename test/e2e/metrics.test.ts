@@ -5,7 +5,7 @@ import parsePrometheus from 'parse-prometheus-text-format'
 import { version } from '../../package.json' with { type: 'json' }
 import { FAMILIES } from '../../src/status/families.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { openBeside } from '../support/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { shared } from '../support/shared.ts'
 import { testWith } from '../support/tools.ts'

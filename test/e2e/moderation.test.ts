@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accountCommands } from '../../src/cli/accounts.ts'
+import { disableLink, enableLink, listDisabled } from '../support/administration.ts'
 import { type Answer, eventually, type TestApp, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { disableLink, enableLink, listDisabled } from '../support/moderation.ts'
 
 /** What the operator can do about links: by a command, and by the blocklist. */
 

@@ -3,6 +3,7 @@ import type { JWTPayload } from 'jose'
 import { memberCommands } from '../../src/cli/members.ts'
 import type { TestApp } from '../support/app.ts'
 import { PASSWORD, type Seen, Visitor } from '../support/dashboard.ts'
+import { problemsOf } from '../support/database.ts'
 import { makeMember, resetPasswordByCommand } from '../support/members.ts'
 import {
   ANN,
@@ -16,7 +17,6 @@ import {
   withProvider,
 } from '../support/oidc.ts'
 import type { Provider } from '../support/oidc-provider.ts'
-import { problemsOf } from '../support/problems.ts'
 import { codeOf, enableTwoFactor } from '../support/totp.ts'
 
 /** What people do with the identities that they have connected. */

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { memberCommands } from '../../src/cli/members.ts'
 import type { TestApp } from '../support/app.ts'
 import { PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { problemsOf } from '../support/database.ts'
 import { addKey, disable, inviteTo, makeMember } from '../support/members.ts'
 import {
   ANN,
@@ -13,7 +14,6 @@ import {
   withProvider,
 } from '../support/oidc.ts'
 import type { Provider } from '../support/oidc-provider.ts'
-import { problemsOf } from '../support/problems.ts'
 import { codeOf, enableTwoFactor, TWO_FACTOR } from '../support/totp.ts'
 
 /** What an e-mail address that the provider names connects, and what it tells. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { problemsOf } from '../support/database.ts'
 import { disable, inviteTo, makeMember, resetPasswordByCommand } from '../support/members.ts'
 import {
   ANN,
@@ -10,7 +11,6 @@ import {
   signInWith,
   withProvider,
 } from '../support/oidc.ts'
-import { problemsOf } from '../support/problems.ts'
 import { codeOf, enableTwoFactor } from '../support/totp.ts'
 
 /** Whom a sign-in with the provider signs in, creates or connects. */

@@ -4,10 +4,9 @@ import { unzipSync } from 'fflate'
 import { PNG } from 'pngjs'
 import { testApp } from '../support/app.ts'
 import { browserTests, openAs } from '../support/browser.ts'
-import { decodeQr } from '../support/decode-qr.ts'
+import { decodeQr, drawPages, findCodes, run, scratch } from '../support/decode-qr.ts'
 import { pngLogo, uploadLogo } from '../support/logos.ts'
 import { makeMember } from '../support/members.ts'
-import { drawPages, findCodes, run, scratch } from '../support/printed.ts'
 import { testWith } from '../support/tools.ts'
 
 /** Sheets of labels, and ZIP files of codes. */

@@ -12,8 +12,8 @@ import { parsePrintOptions, type QrOptions } from '../../src/draw/options.ts'
 import { SizeError } from '../../src/draw/png.ts'
 import { renderQr } from '../../src/draw/render.ts'
 import { canBeCapital, contentOf, withCaption } from '../../src/qr/content.ts'
+import { findCodes, run, scratch, zbarReads } from '../support/decode-qr.ts'
 import { pngLogo } from '../support/logos.ts'
-import { findCodes, run, scratch, zbarReads } from '../support/printed.ts'
 import { testWith } from '../support/tools.ts'
 
 const COUNT = Number(process.env.PRINTED_CODES ?? 6)

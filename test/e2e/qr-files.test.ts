@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { UNLIMITED } from '../support/binary.ts'
+import { rawRequest } from '../support/conversation.ts'
 import { decodeQr } from '../support/decode-qr.ts'
-import { rawRequest } from '../support/raw-http.ts'
 
 /** The stored images, `<cdn_url>/qr/<code>.png`: the spec's `qr_storage_url`, and design 4.18. */
 

@@ -157,6 +157,7 @@ test('every QR endpoint is 404 for a code that does not exist, is malformed or i
 // spec: GET /qr/{code} | Response 302
 // spec: Code (short link) | qr_url
 // spec: Code (short link) | qr_storage_url
+// spec: GET /api/qr-image/{code} | Response 200
 test.each([
   { env: {}, cdn: 'http://hop.test/cdn' },
   { env: { CDN_URL: 'https://images.example/base/' }, cdn: 'https://images.example/base' },
@@ -176,9 +177,13 @@ test.each([
     expect(headers.get('x-service-code')).toBeNull()
     expect(bytes.length).toBe(0)
     const image = await app.call('GET', `/api/qr-image/${code}`)
-    expect(image.body.qr_storage_url).toBe(`${row.cdn}/qr/${code}.png`)
-    expect(image.body.qr_url).toBe(`http://hop.test/qr/${code}`)
-    expect(image.body.url === null).toBe(code === 'SPRING26')
+    expect(image.body).toEqual({
+      code,
+      url: code === 'SPRING26' ? null : 'https://example.com/landing',
+      short_url: `http://hop.test/${code}`,
+      qr_url: `http://hop.test/qr/${code}`,
+      qr_storage_url: `${row.cdn}/qr/${code}.png`,
+    })
   }
   expect((await app.call('GET', '/api/lookup/ABCDEF')).body.hit_count).toBe(0)
 })

@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { openBeside, problemsOf } from '../support/database.ts'
 import { makeMember } from '../support/members.ts'
-import { problemsOf } from '../support/problems.ts'
 import { messageOf } from '../support/refusals.ts'
 
 /** What an account may store by its plan: links, and bytes of URLs. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Answer, START, type TestApp, testApp } from '../support/app.ts'
-import { rawRequest } from '../support/raw-http.ts'
+import { rawRequest } from '../support/conversation.ts'
 
 /** The spec's chapter "GET /{code}". What it says of hits is in hits.test.ts. */
 

@@ -1,7 +1,7 @@
+import { disableLink } from '../support/administration.ts'
 import type { TestApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { disableLink } from '../support/moderation.ts'
 import { messageOf } from '../support/refusals.ts'
 import { each, type Scenario, scenarios } from '../support/scenario.ts'
 import { sharedApp } from '../support/shared.ts'

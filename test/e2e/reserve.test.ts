@@ -9,6 +9,8 @@ const reserve = (app: TestApp, code: unknown, key = 'enterprise') =>
 // spec: What the service does | A caller can also reserve
 // spec: Endpoints | POST /api/reserve
 // spec: POST /api/reserve | code
+// spec: POST /api/reserve | Response 201
+// spec: Code (short link) | reserved
 test('POST /api/reserve claims a code, stored uppercase, and gives its passcode once', async () => {
   await using app = await testApp()
   const answer = await reserve(app, 'spring26', 'free')

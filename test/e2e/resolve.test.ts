@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { disableLink, enableLink } from '../support/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { disableLink, enableLink } from '../support/moderation.ts'
 
 /** Places that ask for a link take any text that redirects to it. */
 

@@ -1,10 +1,36 @@
 import { expect } from 'bun:test'
-import { type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { freePort } from '../support/ports.ts'
 import { testWith } from '../support/tools.ts'
-import { startVarnish } from '../support/varnish.ts'
 
 /** A shared cache with its default configuration, between the service and all its clients. */
+
+/** Varnish with its built-in configuration, a shared cache, in front of a service. */
+async function startVarnish(
+  service: string,
+  folder: string,
+): Promise<AsyncDisposable & { url: string }> {
+  const port = freePort()
+  const { host } = new URL(service)
+  const options = ['-n', folder, '-j', 'none', '-s', 'default,16m', '-T', 'none']
+  const listen = ['-a', `127.0.0.1:${port}`, '-b', host]
+  const child = Bun.spawn(['varnishd', '-F', ...options, ...listen], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  })
+  const url = `http://127.0.0.1:${port}`
+  await eventually('Varnish answers', async () => {
+    if (child.exitCode !== null) throw new Error('it ended')
+    return (await fetch(`${url}/-/live`).catch(() => undefined))?.ok === true
+  })
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      await child.exited
+    },
+  }
+}
 
 const BROWSER = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 

@@ -17,6 +17,13 @@ async function totalOf(app: TestApp, key = 'enterprise'): Promise<unknown> {
 // spec: Endpoints | POST /api/shorten
 // spec: States and transitions | (none) POST /api/shorten
 // spec: POST /api/shorten | url
+// spec: POST /api/shorten | Response 201
+// spec: Code (short link) | code
+// spec: Code (short link) | url
+// spec: Code (short link) | passcode
+// spec: Code (short link) | short_url
+// spec: Code (short link) | qr_url
+// spec: Code (short link) | created_at
 // design: 4.1 generated codes
 test('POST /api/shorten gives a URL a code, its addresses and its passcode, no more', async () => {
   await using app = await testApp()
@@ -57,6 +64,7 @@ test('fields of the answer are no fields of the request', async () => {
 })
 
 // spec: POST /api/shorten | When the same account submits a URL it already has
+// spec: Code (short link) | reused
 // spec: Code rules | 4
 // design: 4.2 reused link
 test('a URL that the account has gives the existing code, reused, without a passcode', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { eventually, testApp } from '../support/app.ts'
-import { breakDatabase } from '../support/broken-database.ts'
+import { breakDatabase } from '../support/database.ts'
 
 /** What the host itself answers, and where it sends visitors of links that do not exist. */
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
-import { type Link, NEW, OLD, WRONG } from '../support/endpoint-requests.ts'
-import { ALL, type Endpoint, nameOf, pathOf } from '../support/endpoints.ts'
+import { goodRequest, type Held, send } from '../support/described-requests.ts'
+import { ALL, nameOf } from '../support/endpoints.ts'
+import { describeApi, type Operation } from '../support/openapi.ts'
 
 /** The spec's chapter "States and transitions": what each endpoint makes of a code. */
 
@@ -20,10 +21,10 @@ async function stateOf(app: TestApp, code: string): Promise<State> {
 }
 
 /** A new code in that state. A deleted one was active. */
-async function linkIn(app: TestApp, state: State | 'deleted', code: string): Promise<Link> {
-  if (state === 'none') return { code, passcode: WRONG }
+async function linkIn(app: TestApp, state: State | 'deleted', code: string): Promise<Held> {
+  if (state === 'none') return { code, passcode: 'A'.repeat(24) }
   if (state === 'reserved') return app.reserve(code, 'enterprise')
-  const link = await app.claim(code, OLD, 'enterprise')
+  const link = await app.claim(code, 'https://example.com/old', 'enterprise')
   if (state === 'deleted') await app.call('POST', '/api/delete', { key: 'enterprise', json: link })
   return link
 }
@@ -43,11 +44,6 @@ const STATE_AFTER: Record<string, State> = {
   'POST /api/delete': 'none',
 }
 
-const bodyOf = (name: string, { code, passcode }: { code: string; passcode: string }) => {
-  if (name === 'POST /api/reserve') return { code }
-  return name === 'POST /api/delete' ? { code, passcode } : { code, passcode, url: NEW }
-}
-
 // spec: States and transitions | reserved
 // spec: States and transitions | active
 // spec: States and transitions | deleted
@@ -60,17 +56,16 @@ const bodyOf = (name: string, { code, passcode }: { code: string; passcode: stri
 // spec: What the service does | The destination of a code can be changed
 test('every endpoint accepts a code in the states of the spec, and leaves it in the right one', async () => {
   await using app = await testApp()
+  const { operations } = await describeApi(app)
   const names = ALL.map(nameOf).filter((name) => name.includes('{code}') || name in BY_STATE)
   for (const [index, name] of names.entries()) {
     const statuses = BY_STATE[name] ?? NOT_THERE
     for (const [column, state] of (['none', 'reserved', 'active', 'deleted'] as const).entries()) {
       const link = await linkIn(app, state, `STATE${index}X${column}`)
       const before = await stateOf(app, link.code)
-      const endpoint = ALL.find((one) => nameOf(one) === name) as Endpoint
-      const json = name.startsWith('PATCH') ? { title: 'A' } : bodyOf(name, link)
-      const options = { key: 'enterprise', ...(endpoint.method !== 'GET' && { json }) }
-      const query = name.endsWith('visits') ? '?by=os' : ''
-      const answer = await app.call(endpoint.method, pathOf(endpoint, link.code) + query, options)
+      const operation = operations.get(name) as Operation
+      const sent = { key: 'enterprise', ...goodRequest(operation, link) }
+      const answer = await send(app, [name, operation], sent)
       const after = answer.status < 400 ? (STATE_AFTER[name] ?? before) : before
       const at = `${name} of a code that is ${state}`
       expect({ at, status: answer.status, state: await stateOf(app, link.code) }).toEqual({

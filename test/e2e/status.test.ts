@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { basename } from 'node:path'
 import { version } from '../../package.json' with { type: 'json' }
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
+import { openBeside } from '../support/database.ts'
 import { messageOf } from '../support/refusals.ts'
 
 /** The spec's chapter "GET /api/status". */

@@ -3,7 +3,7 @@ import { addDomain, setDomain } from '../../src/addresses/operations.ts'
 import { operatorOf } from '../../src/cli/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
-import { problemsOf } from '../support/problems.ts'
+import { problemsOf } from '../support/database.ts'
 
 /** A change is refused for what it adds, never for what a link has already. */
 

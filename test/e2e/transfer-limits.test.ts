@@ -10,10 +10,9 @@ import {
   oneCharacterCsv,
 } from '../abuse/bodies.ts'
 import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
-import { Conversation } from '../support/conversation.ts'
+import { Conversation, rawRequest } from '../support/conversation.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { rawRequest } from '../support/raw-http.ts'
 
 /** Bytes in memory: what requests bring, and what waits to be read. */
 

@@ -22,6 +22,8 @@ async function leadsOf(app: TestApp, code: string, key = 'enterprise'): Promise<
 // spec: POST /api/update | code
 // spec: POST /api/update | passcode
 // spec: POST /api/update | url
+// spec: POST /api/update | Response 200
+// spec: Code (short link) | updated
 test('POST /api/update changes the destination from the very next redirect on', async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/old')

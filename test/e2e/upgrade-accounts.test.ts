@@ -9,8 +9,8 @@ import { databaseFile, inTransaction, openWritable } from '../../src/db/open.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { START, testApp } from '../support/app.ts'
 import { Visitor } from '../support/dashboard.ts'
+import { problemsOf } from '../support/database.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
-import { problemsOf } from '../support/problems.ts'
 import { codeOf } from '../support/totp.ts'
 
 const ACCOUNTS = 1000

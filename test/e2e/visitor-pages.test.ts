@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { disableLink } from '../support/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { disableLink } from '../support/moderation.ts'
 
 const BROWSER = { 'sec-fetch-dest': 'document', 'accept-language': 'de' }
 

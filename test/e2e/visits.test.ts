@@ -180,7 +180,9 @@ test('the details of a link are deleted with it', async () => {
   const scopes = () =>
     app.administer(({ db }) =>
       db
-        .query<{ scope: number }, []>('SELECT scope FROM visits_by_day ORDER BY scope')
+        .query<{ scope: number }, []>(
+          'SELECT scope FROM hit_days WHERE parts IS NOT NULL ORDER BY scope',
+        )
         .all()
         .map(({ scope }) => scope),
     )

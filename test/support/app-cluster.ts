@@ -6,7 +6,7 @@ import { findLogPosition } from '../../src/cluster/position.ts'
 import { initCluster, joinCluster } from '../../src/cluster/setup.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { databaseFile, openReadonly, openWritable } from '../../src/db/open.ts'
-import { sharedTables } from './database-rows.ts'
+import { sharedTables } from './database.ts'
 
 /**
  * With `TEST_HOSTS=3`, the service of a test is a cluster of three hosts: `npm run test:cluster`.

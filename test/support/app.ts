@@ -4,8 +4,7 @@ import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-
 import type { Plan } from '../../src/accounts/plans.ts'
 import { addDomain } from '../../src/addresses/operations.ts'
 import { type App, startApp } from '../../src/app.ts'
-import type { Administration } from '../../src/cli/administration.ts'
-import { operatorOf } from '../../src/cli/administration.ts'
+import { type Administration, operatorOf } from '../../src/cli/administration.ts'
 import type { MovingDeps } from '../../src/cli/moving.ts'
 import { readConfig } from '../../src/config.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
@@ -14,13 +13,12 @@ import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
 import { maintenanceSetting } from '../../src/maintenance/mode.ts'
+import { type KeyStoreDeps, revokeKey, rotateKey } from './administration.ts'
 import { areEqual, type HostFolders, hostFolders, onEveryHost } from './app-cluster.ts'
 import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
-import { type KeyStoreDeps, revokeKey, rotateKey } from './keys.ts'
 import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
-import { sharedTime } from './shared-time.ts'
 
 /** 2026-03-01T12:00:00.000Z: when every test begins. */
 export const START = Date.UTC(2026, 2, 1, 12)
@@ -70,8 +68,12 @@ interface TestAppOptions {
   localMetrics?: boolean
 }
 
-/** With `TEST_DOMAINS=1`, each service has two more domains, which no test uses. */
-const WITH_DOMAINS = process.env.TEST_DOMAINS === '1'
+let hasMoreDomains = false
+
+/** Whether each service that starts from now on has two more domains, which no test uses. */
+export function serveMoreDomains(on: boolean): void {
+  hasMoreDomains = on
+}
 
 async function addTwoDomains({ administration }: TestApp): Promise<void> {
   for (const codes of ['own', 'all'] as const) {
@@ -99,7 +101,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     lines,
   })
   if (apps.length > 1) await app.untilReady()
-  if (WITH_DOMAINS) await addTwoDomains(app)
+  if (hasMoreDomains) await addTwoDomains(app)
   return app
 }
 
@@ -399,5 +401,27 @@ export async function toAnswer(response: Response): Promise<Answer> {
     body: isJson ? JSON.parse(text) : {},
     text,
     bytes,
+  }
+}
+
+/** Both clocks of a test, in memory that the threads of the service share. */
+function sharedTime(start: number) {
+  const memory = new SharedArrayBuffer(16)
+  const times = new Float64Array(memory)
+  times.set([start, 1000])
+  return {
+    memory,
+    get now() {
+      return times[0] as number
+    },
+    set now(ms: number) {
+      times[0] = ms
+    },
+    get monotonic() {
+      return times[1] as number
+    },
+    set monotonic(ms: number) {
+      times[1] = ms
+    },
   }
 }

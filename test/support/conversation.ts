@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import type { TestApp } from './app.ts'
 
 export interface Told {
   status: number
@@ -100,4 +101,37 @@ export class Conversation implements Disposable {
     this.#answers.push({ status: Number(start.split(' ')[1]), headers, text })
     return true
   }
+}
+
+/** Sends a request up to the middle of its body, then does `meanwhile`, then sends the rest. */
+export async function slowly(
+  app: TestApp,
+  { head, body }: { head: string[]; body: string },
+  meanwhile: () => Promise<unknown>,
+): Promise<Told> {
+  using conversation = await Conversation.open(app.url)
+  const length = `Content-Length: ${body.length}`
+  conversation.send(
+    `${[...head, 'Host: hop.test', length, '', ''].join('\r\n')}${body.slice(0, 3)}`,
+  )
+  // A whole request on another connection: the first one has been let in by then.
+  for (let i = 0; i < 20; i++) await app.call('GET', '/-/live')
+  await meanwhile()
+  conversation.send(body.slice(3))
+  return await firstAnswer(conversation)
+}
+
+export async function firstAnswer(conversation: Conversation): Promise<Told> {
+  const [told] = await conversation.answers(1)
+  if (!told) throw new Error('the service closed the connection without an answer')
+  return told
+}
+
+/** Sends bytes exactly as they are, which fetch would not, on a connection of their own. */
+export async function rawRequest(base: string, head: string[], body = ''): Promise<Told> {
+  using client = await Conversation.open(base)
+  client.send([...head, `Host: ${new URL(base).host}`, 'Connection: close', '', body].join('\r\n'))
+  const [told] = await client.answers(1)
+  if (!told) throw new Error('the service closed the connection without an answer')
+  return told
 }

@@ -1,3 +1,5 @@
+import type { Answer } from './app.ts'
+
 /**
  * The spec's chapter "Endpoints", written out once more, independent of the service's own routes,
  * and the endpoints beyond the spec.
@@ -70,3 +72,6 @@ export const ALL: readonly Endpoint[] = [...ENDPOINTS, ...BEYOND_THE_SPEC]
 export const pathOf = ({ path }: Endpoint, code = 'ABCDEF'): string => path.replace('{code}', code)
 
 export const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
+
+/** What a row of a table expects, with the row's name, so that a failure tells which row it was. */
+export const outcome = (at: string, { status, body }: Answer) => ({ at, status, body })

@@ -8,8 +8,7 @@ import { hits } from '../../src/hits/subject.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { plainWrites } from './plain-links.ts'
-import { dataOn, operationsOn } from './subjects.ts'
+import { dataOn, operationsOn, plainWrites } from './subjects.ts'
 
 const silent = createLog({ level: 'silent' })
 /** 2026-03-01T12:00Z, in hours. */
@@ -81,7 +80,10 @@ export function hitService(path: string) {
       this.flush()
     },
     prune(max = 2) {
-      while (inTransaction(db, () => running.writes.prune({ now: clock(), max })));
+      let after: ReturnType<typeof running.writes.prune>
+      do {
+        after = inTransaction(db, () => running.writes.prune({ now: clock(), max, after }))
+      } while (after)
     },
     deleteLink: (id: number) =>
       inTransaction(db, () => plainWrites(db).remove(ACCOUNT_OF.get(id) ?? 0, id)),

@@ -1,4 +1,5 @@
-/** The package has no types of its own: the parts that tests use. */
+/** The parts that tests use of packages without types of their own. */
+
 declare module 'oidc-provider' {
   import type { Server } from 'node:http'
 
@@ -16,4 +17,24 @@ declare module 'oidc-provider' {
     constructor(issuer: string, configuration: Configuration)
     listen(port: number, host: string, listening: () => void): Server
   }
+}
+
+declare module 'parse-prometheus-text-format' {
+  interface Metric {
+    value?: string
+    labels?: Record<string, string>
+    buckets?: Record<string, string>
+    count?: string
+    sum?: string
+  }
+
+  interface Family {
+    name: string
+    help: string
+    type: 'COUNTER' | 'GAUGE' | 'HISTOGRAM' | 'SUMMARY' | 'UNTYPED'
+    metrics: Metric[]
+  }
+
+  function parse(text: string): Family[]
+  export = parse
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fillDataFolder } from './data-folder.ts'
-import { firstDifference, sharedRows } from './database-rows.ts'
+import { firstDifference, sharedRows } from './database.ts'
 import { temporaryFolder } from './folder.ts'
 
 const INSERT = `INSERT INTO links (code, account_id, url, passcode_hash, created_at)

@@ -1,4 +1,7 @@
 import { Database } from 'bun:sqlite'
+import { checkDatabase } from '../../src/backup/invariants.ts'
+import { openDataFolder } from '../../src/data-folder.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
 
 /**
  * The rows of a database that all hosts of a cluster share, in an order that does not depend on
@@ -74,4 +77,35 @@ export function firstDifference(one: string, other: string): string | undefined 
     left.return(undefined)
     right.return(undefined)
   }
+}
+
+/**
+ * A writing connection to the database of a running service, as another program would have. It
+ * waits while the service writes.
+ */
+export function openBeside(dataDir: string): Database {
+  const db = new Database(databaseFile(dataDir), { readwrite: true })
+  db.run('PRAGMA busy_timeout = 30000')
+  return db
+}
+
+/**
+ * Takes the links away from under a running service, as a damaged disk might, until the block ends:
+ * a service that closes still has hits to count. Keys go on working.
+ */
+export function breakDatabase(dataDir: string): Disposable {
+  const { db } = openDataFolder(dataDir)
+  db.run('ALTER TABLE links RENAME TO links_gone')
+  return {
+    [Symbol.dispose]() {
+      db.run('ALTER TABLE links_gone RENAME TO links')
+      db.close()
+    },
+  }
+}
+
+/** Every problem that `hopcode check` would report. */
+export function problemsOf({ dataDir }: { dataDir: string }) {
+  using db = openReadonly(databaseFile(dataDir), { cacheKiB: 1024 })
+  return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
 }

@@ -137,6 +137,10 @@ const LIST: readonly OneHost[] = [
     reason: 'starts and judges a service by itself, or measures times',
     tests: { model: [], fuzz: [] },
   },
+  {
+    reason: 'runs chapters that run by themselves',
+    tests: { 'more-domains': [] },
+  },
 ]
 
 /** Why a test, or with no title a whole file, does not apply; undefined if it does. */
