@@ -17,7 +17,7 @@ test('every setting has its documented default', () => {
     dataDir: `${process.cwd()}/data`,
     trustedProxies: [],
     anonymous: { write: 60, read: 300, redirect: 6000 },
-    importAliases: 'owners',
+    aliases: 'all',
     destinationRules: 'all',
     dashboardRequestsPerMinute: 600,
     plans: {
@@ -96,6 +96,7 @@ const bad: Record<string, string>[] = [
   { ANONYMOUS_READS_PER_MINUTE: '1.5' },
   { ANONYMOUS_REDIRECTS_PER_MINUTE: '1000001' },
   { ENTERPRISE_BULK_MAX: '0' },
+  { ALIASES: 'some' },
   { IMPORT_ALIASES: 'some' },
   { HIT_FLUSH_MS: '0' },
   { FREE_LINKS_MAX: '-1' },

@@ -245,12 +245,16 @@ const Environment = z.object({
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000)
     .default(5000)
     .describe('URLs in one bulk request of an Enterprise account.'),
+  ALIASES: z
+    .enum(['owners', 'all'], 'must be owners or all')
+    .optional()
+    .describe(
+      'Accounts that can have paths that are no codes, such as spring-team: owners or all.',
+    ),
   IMPORT_ALIASES: z
     .enum(['owners', 'all'], 'must be owners or all')
-    .default('owners')
-    .describe(
-      'Accounts that can add aliases, which are short paths of the whole domain: owners or all.',
-    ),
+    .optional()
+    .describe('The older name of ALIASES, which goes first.'),
   DESTINATION_RULES: z
     .enum(['owners', 'all'], 'must be owners or all')
     .optional()
@@ -340,6 +344,7 @@ const COMPUTED: Readonly<Record<string, string>> = {
   BASE_URL: 'http://localhost:<PORT>',
   CDN_URL: '<BASE_URL>/cdn',
   HOST_NAME: 'the name of the machine',
+  ALIASES: 'all, with SIGNUP=open owners',
   DESTINATION_RULES: 'all, with SIGNUP=open owners',
   OIDC_NAME: 'the host of OIDC_ISSUER',
   HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
@@ -422,6 +427,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   if (env.PORT === 0 && env.BASE_URL === undefined) {
     throw new ConfigError('Bad setting: PORT must not be 0 without BASE_URL')
   }
+  // Who may have what concerns the whole domain, or costs each visit.
+  const trusted = env.SIGNUP === 'open' ? 'owners' : 'all'
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`
   const signIn = signInProvider(env)
   refuseLoops(env, baseUrl)
@@ -467,8 +474,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       read: env.ANONYMOUS_READS_PER_MINUTE,
       redirect: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
     },
-    importAliases: env.IMPORT_ALIASES,
-    destinationRules: env.DESTINATION_RULES ?? (env.SIGNUP === 'open' ? 'owners' : 'all'),
+    aliases: env.ALIASES ?? env.IMPORT_ALIASES ?? trusted,
+    destinationRules: env.DESTINATION_RULES ?? trusted,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,

@@ -27,7 +27,17 @@ export const REFUSALS = {
   method_not_allowed: detailed(405, (method) => `Method not allowed: ${method}`),
   code_in_use: detailed(409, (code) => `Code already in use: ${code}`),
   path_taken: detailed(409, (path) => `Path already in use: ${shorten(path)}`),
-  alias_not_allowed: fixed(403, 'Only owners of the service can add aliases'),
+  path_differs_in_case: detailed(
+    409,
+    (path) =>
+      `Path already in use: ${shorten(path)} differs from another path in letter case only. ` +
+      'Choose other words.',
+  ),
+  alias_not_allowed: fixed(
+    403,
+    'Only owners of the service can add aliases. Use a code of 6 to 20 letters and digits, or ' +
+      'ask an owner to allow other paths',
+  ),
   destinations_not_allowed: fixed(403, 'Only owners of the service can add destinations'),
   invalid_utf8: fixed(400, 'Invalid JSON: the request body is not valid UTF-8'),
   body_too_large: detailed(413, (limit) => `Request body too large: at most ${limit}`),

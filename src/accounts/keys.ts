@@ -19,9 +19,13 @@ export interface KeyCheckDeps extends KeyDeps {
   keyUses: { note(keyId: number, now: number): void }
 }
 
-/**
- * The account of an `X-API-Key` header; undefined for an absent, malformed, unknown or expired key.
- */
+/** The key of a request: `X-API-Key`, or without that header `Authorization: Bearer` (RFC 6750). */
+export const apiKeyOf = (headers: Pick<Headers, 'get'>): string | null =>
+  headers.get('x-api-key') ?? BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? null
+
+const BEARER = /^bearer +(\S+)$/i
+
+/** The account of a key; undefined for an absent, malformed, unknown or expired one. */
 export function findAccount(deps: KeyCheckDeps, key: string | null): KeyHolder | undefined {
   if (key === null || !isApiKey(key)) return undefined
   const now = deps.clock()

@@ -67,6 +67,9 @@ const DECOMPOSED_MAX = 4 * PATH_BYTES_MAX
 export const canonicalPath = (path: string): string =>
   path.length > DECOMPOSED_MAX ? path : path.normalize('NFC')
 
+/** The path by which an alias in any case is found. */
+export const smallPath = (path: string): string => path.toLowerCase()
+
 /** Why a canonical path, without its first slash, cannot be an alias; undefined if it can. */
 export function findPathProblem(path: string): string | undefined {
   if (Buffer.byteLength(path) > PATH_BYTES_MAX) return `must have at most ${PATH_BYTES_MAX} bytes`

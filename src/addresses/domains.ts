@@ -62,8 +62,10 @@ export class DomainReads {
     )
     this.#conflicts = db.prepare<{ path: string }, [number]>(
       `SELECT path FROM aliases AS own WHERE domain_id = ? AND EXISTS (
-         SELECT 1 FROM aliases AS other WHERE other.domain_id = 0 AND (other.path = own.path
-           OR (other.path = lower(own.path) AND other.any_case = 1))) ORDER BY path LIMIT 20`,
+         SELECT 1 FROM aliases AS other INDEXED BY aliases_small
+         WHERE other.domain_id = 0 AND other.small_path = own.small_path
+           AND (other.path = own.path OR other.any_case = 1 OR own.any_case = 1))
+       ORDER BY path LIMIT 20`,
     )
     const sequence = db.prepare<object, []>(`SELECT 1 FROM sqlite_sequence WHERE name = 'domains'`)
     this.wereAdded = () => sequence.get() !== null

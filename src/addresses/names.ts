@@ -13,6 +13,7 @@ import {
   hasAddress,
   isOnPrimary,
   PATH_BYTES_MAX,
+  smallPath,
 } from './address.ts'
 import { domainUses } from './use.ts'
 
@@ -32,12 +33,17 @@ export interface Addressed {
 }
 
 export interface DisplayedLink extends Addressed {
+  /** The code in the letters in which it was typed, which people see; null: as it is. */
+  typedCode: string | null
   /** The alias that people see in place of the code: see `ADDRESS_COLUMNS`. */
   alias: Address | null
 }
 
 /** The domain of the address that people see. */
-export const displayedDomain = ({ domainId, alias }: Omit<DisplayedLink, 'code'>): number =>
+export const displayedDomain = ({
+  domainId,
+  alias,
+}: Pick<DisplayedLink, 'domainId' | 'alias'>): number =>
   alias === null ? domainId : alias.domainId
 
 /** First segment in small letters: people do not see that `/App` is not a page of the service. */
@@ -62,7 +68,7 @@ const PROOFS = [
 
 interface AliasRulesOptions {
   /** Who may add aliases: a short path of the whole domain is the operator's to give away. */
-  importAliases: 'owners' | 'all'
+  aliases: 'owners' | 'all'
   data: { accounts: { findById(id: AccountId): { isOwner: number } | undefined } }
 }
 
@@ -100,7 +106,7 @@ export class AliasRules {
   }
 
   get isForOwners(): boolean {
-    return this.#options.importAliases === 'owners'
+    return this.#options.aliases === 'owners'
   }
 }
 
@@ -110,7 +116,7 @@ export interface Alias {
 }
 
 export interface StoredAlias extends Address {
-  /** 1: found in any case. */
+  /** 1: found in any case. 0: an imported one that is found in exact case. */
   anyCase: number
   /** 1: chosen as the address that people see. */
   displayed: number
@@ -126,6 +132,7 @@ const DISPLAYED = `FROM aliases WHERE link_id = links.id
 
 /** SQL: selects a `DisplayedLink` of `links` beside its code, with `prepareAddressed`. */
 export const ADDRESS_COLUMNS = `${domainIdOf('links.domain_id')} AS domainId,
+  links.typed_code AS typedCode,
   (SELECT domain_id || '/' || path ${DISPLAYED}) AS alias`
 
 /** Prepares a statement whose rows have `ADDRESS_COLUMNS`. */
@@ -156,17 +163,28 @@ export interface AliasScope {
   codes: 'own' | 'all'
 }
 
+/** SQL: aliases by domain and small path. By itself, SQLite reads all aliases of the domain. */
+export const BY_SMALL_PATH = 'aliases INDEXED BY aliases_small'
+
 /** Reads on any thread. */
 export class AliasReads {
   readonly #byPath
   readonly #ofLinks
+  /** Whether a new alias, which answers in any case, would answer for another one. */
+  readonly isTaken: (alias: Address) => boolean
 
   constructor(db: Database) {
-    const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id
-      WHERE aliases.domain_id = ?1`
+    const found = 'SELECT link_id AS linkId, code FROM'
+    const ofDomain = 'JOIN links ON links.id = link_id WHERE aliases.domain_id = ?1'
     this.#byPath = db.prepare<Alias, [number, string, string]>(
-      `${select} AND path = ?2 UNION ALL ${select} AND path = ?3 AND any_case = 1 LIMIT 1`,
+      `${found} aliases ${ofDomain} AND path = ?2
+       UNION ALL ${found} ${BY_SMALL_PATH} ${ofDomain}
+         AND small_path = ?3 AND any_case = 1 LIMIT 1`,
     )
+    const bySmallPath = db.prepare<object, [number, string]>(
+      `SELECT 1 FROM ${BY_SMALL_PATH} WHERE domain_id = ? AND small_path = ?`,
+    )
+    this.isTaken = ({ domainId, path }) => bySmallPath.get(domainId, smallPath(path)) !== null
     this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
       `SELECT link_id AS linkId, domain_id AS domainId, path, any_case AS anyCase, displayed
        FROM aliases LEFT JOIN domains ON domains.id = domain_id
@@ -179,7 +197,7 @@ export class AliasReads {
   findByPath(text: string, { id, codes }: AliasScope = PRIMARY): Alias | undefined {
     const path = canonicalPath(text)
     if (path === '' || path.length > PATH_BYTES_MAX) return undefined
-    const small = path.toLowerCase()
+    const small = smallPath(path)
     const own = this.#byPath.get(id, path, small)
     if (own || id === PRIMARY.id || codes === 'own') return own ?? undefined
     return this.#byPath.get(PRIMARY.id, path, small) ?? undefined
@@ -218,23 +236,46 @@ export interface AliasChange {
   changed: Address[]
   /** Whether another one was chosen as the address that people see. */
   isDisplaySet: boolean
-  /** An alias in any case was removed: caches hold it in other cases too. */
-  isAnyCase: boolean
 }
 
-/** `taken`: a path that is an alias or a code already. */
-export type AliasRefusal = { taken: string } | 'too_many_aliases' | 'not_an_alias' | 'bad_domain'
+/**
+ * `taken`: a path that is an alias or a code already. `isOtherCase`: it differs in letter case only
+ * from another path that is found in exact case, or that the same change adds.
+ */
+export type AliasRefusal =
+  | { taken: string; isOtherCase?: boolean }
+  | 'too_many_aliases'
+  | 'not_an_alias'
+  | 'bad_domain'
 
-/** The aliases that a patch adds to those of a link, and all that the link has afterwards. */
-export function patchAliases(before: readonly Address[], patch: AliasPatch) {
+/** Whether one answers for the other if it answers in any case. */
+const differsInCase = (one: Address, other: Address): boolean =>
+  one.domainId === other.domainId &&
+  one.path !== other.path &&
+  smallPath(one.path) === smallPath(other.path)
+
+/**
+ * The aliases that a patch adds to those of a link, and all that the link has afterwards. An alias
+ * in any case that is added in other letters replaces itself.
+ */
+export function patchAliases<Before extends Address & Pick<StoredAlias, 'anyCase'>>(
+  before: readonly Before[],
+  patch: AliasPatch,
+) {
   const { set = before.filter(isOnPrimary), add = [], remove = [] } = patch
   const { setOnDomains = before.filter((one) => !isOnPrimary(one)) } = patch
-  const all = new Map([...set, ...setOnDomains, ...add].map((one) => [addressKey(one), one]))
-  const after = [...all.values()].filter((one) => !hasAddress(remove, one))
-  return { after, added: after.filter((one) => !hasAddress(before, one)) }
+  const all = new Map<string, Address>(
+    [...set, ...setOnDomains, ...add].map((one) => [addressKey(one), one]),
+  )
+  const listed = [...all.values()].filter((one) => !hasAddress(remove, one))
+  const added = listed.filter((one) => !hasAddress(before, one))
+  const isReplaced = (one: Before) =>
+    one.anyCase === 1 && added.some((other) => differsInCase(one, other))
+  const replaced = before.filter(isReplaced)
+  return { after: listed.filter((one) => !hasAddress(replaced, one)), added }
 }
 
-/** Changes the aliases of a link. Those that stay keep their letter case rule. */
+/** Changes the aliases of a link. Those that are added answer in any case. */
 export function aliasPatcher(db: Database) {
   const rows = aliasRows(db)
   const domains = domainUses(db)
@@ -248,27 +289,30 @@ export function aliasPatcher(db: Database) {
       const { after, added } = patchAliases(before, patch)
       if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
       if (added.some(({ domainId }) => !domains.mayUse(accountId, domainId))) return 'bad_domain'
-      const taken = added.find(rows.isTaken)
-      if (taken !== undefined) return { taken: taken.path }
-      const { display } = patch
-      if (display && !hasAddress(after, display)) return 'not_an_alias'
       const gone = before.filter((one) => !hasAddress(after, one))
-      const isAnyCase = gone.some(({ anyCase }) => anyCase === 1)
+      for (const one of added) {
+        const isTwice = added.some((other) => differsInCase(one, other))
+        const conflict = isTwice ? 'other_case' : rows.conflictOf(one, { gone })
+        if (conflict) return { taken: one.path, isOtherCase: conflict === 'other_case' }
+      }
+      const chosen = gone.find(({ displayed }) => displayed === 1)
+      const { display = chosen && added.find((one) => differsInCase(one, chosen)) } = patch
+      if (display && !hasAddress(after, display)) return 'not_an_alias'
       const bytes = bytesOfAliases(added) - bytesOfAliases(gone)
-      return { linkId, added, gone, isAnyCase, display, bytes }
+      return { linkId, added, gone, display, bytes }
     },
 
-    apply({ linkId, added, gone, isAnyCase, display }: PlannedAliases): AliasChange {
+    apply({ linkId, added, gone, display }: PlannedAliases): AliasChange {
       for (const address of gone) rows.remove(address)
-      for (const address of added) rows.add(linkId, address)
+      for (const address of added) rows.add(linkId, address, true)
       if (display !== undefined) rows.display(linkId, display)
       const changed = [...gone, ...added].map(({ domainId, path }) => ({ domainId, path }))
-      return { changed, isAnyCase, isDisplaySet: display !== undefined }
+      return { changed, isDisplaySet: display !== undefined }
     },
   }
 }
 
-interface PlannedAliases extends Pick<AliasChange, 'isAnyCase'>, Pick<AliasPatch, 'display'> {
+interface PlannedAliases extends Pick<AliasPatch, 'display'> {
   linkId: number
   added: readonly Address[]
   gone: readonly Address[]
@@ -298,34 +342,53 @@ export function codesInUse(db: Database): (code: Code) => boolean {
 
 /** The rows of `aliases`, for other writes of links too. */
 export function aliasRows(db: Database) {
-  const ofLink = db.prepare<Omit<StoredAlias, 'displayed'>, [number]>(
-    `SELECT domain_id AS domainId, path, any_case AS anyCase FROM aliases WHERE link_id = ?`,
+  const ofLink = db.prepare<StoredAlias, [number]>(
+    `SELECT domain_id AS domainId, path, any_case AS anyCase, displayed FROM aliases
+     WHERE link_id = ?`,
   )
-  const insert = db.prepare<null, [string, number, string | null, number, number]>(
-    `INSERT INTO aliases (path, link_id, folded, any_case, domain_id, position)
-     VALUES (?1, ?2, ?3, ?4, ?5,
+  const insert = db.prepare<null, [string, number, string | null, number, number, string]>(
+    `INSERT INTO aliases (path, link_id, folded, any_case, domain_id, small_path, position)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6,
        (SELECT coalesce(max(position), 0) + 1 FROM aliases WHERE link_id = ?2))`,
   )
   const display = db.prepare<null, [number, string | null, number]>(
     'UPDATE aliases SET displayed = path IS ?2 AND domain_id = ?3 WHERE link_id = ?1',
   )
-  const taken = db.prepare<object, [string, string, string | null, number]>(
-    `SELECT 1 FROM aliases WHERE domain_id = ?4 AND (path = ?1 OR (path = ?2 AND any_case = 1))
-     UNION ALL SELECT 1 FROM links WHERE code = ?3
-     UNION ALL SELECT 1 FROM disabled_codes WHERE code = ?3`,
+  const isCode = db.prepare<object, [string | null]>(
+    `SELECT 1 FROM links WHERE code = ?1
+     UNION ALL SELECT 1 FROM disabled_codes WHERE code = ?1`,
   )
+  const similar = db.prepare<Pick<StoredAlias, 'domainId' | 'path' | 'anyCase'>, [number, string]>(
+    `SELECT domain_id AS domainId, path, any_case AS anyCase FROM ${BY_SMALL_PATH}
+     WHERE domain_id = ? AND small_path = ?`,
+  )
+  const conflictOf = (
+    alias: Address,
+    { gone = [], isAnyCase = true }: { gone?: readonly Address[]; isAnyCase?: boolean } = {},
+  ): 'taken' | 'other_case' | undefined => {
+    if (isCode.get(toCode(alias.path) ?? null) !== null) return 'taken'
+    const others = similar
+      .all(alias.domainId, smallPath(alias.path))
+      .filter((one) => !hasAddress(gone, one))
+    if (others.some((one) => one.path === alias.path || one.anyCase === 1)) return 'taken'
+    return isAnyCase && others.length > 0 ? 'other_case' : undefined
+  }
   const remove = db.prepare<null, [number, string]>(
     'DELETE FROM aliases WHERE domain_id = ? AND path = ?',
   )
   const removeAll = db.prepare<null, [number]>('DELETE FROM aliases WHERE link_id = ?')
   return {
     ofLink: (linkId: number) => ofLink.all(linkId),
-    /** An alias of the domain or a code has the path already; a code is found before an alias. */
-    isTaken: ({ domainId, path }: Address): boolean =>
-      taken.get(path, path.toLowerCase(), toCode(path) ?? null, domainId) !== null,
-    /** `anyCase`: the path is in small letters. The domain exists. */
-    add(linkId: number, { domainId, path }: Address, anyCase = false): void {
-      insert.run(path, linkId, toCode(path) ?? null, anyCase ? 1 : 0, domainId)
+    /**
+     * An alias of the domain or a code has the path already; a code is found before an alias.
+     * `gone`: aliases that do not count. `other_case`: the path would answer for one that is found
+     * in exact case.
+     */
+    conflictOf,
+    /** The domain exists. */
+    add(linkId: number, { domainId, path }: Address, anyCase: boolean): void {
+      const folded = toCode(path) ?? null
+      insert.run(path, linkId, folded, anyCase ? 1 : 0, domainId, smallPath(path))
     },
     /** Chooses the alias that people see; null: the newest. */
     display(linkId: number, chosen: Address | null): void {

@@ -48,7 +48,7 @@ export const namedAddresses = (
   )
 
 /** Reads an address as people may write it. */
-function canonicalAddress(text: string): NamedAddress {
+export function canonicalAddress(text: string): NamedAddress {
   const { host, path } = parseAddress(text)
   return { host: host && (canonicalHost(host) ?? host), path: canonicalPath(path) }
 }
@@ -63,8 +63,9 @@ export const aliasFields = {
       // The writer refuses more, unless none is added.
       maxItems: ALIASES_MAX,
       description:
-        'All further paths of the link, in exact case and without the first slash. Only ' +
-        'owners of the service can add some, unless IMPORT_ALIASES is `all`.',
+        'All further paths of the link, without the first slash and in the letters that people ' +
+        'see. They answer in any letter case, imported ones in exact case. With ALIASES=owners, ' +
+        'only owners of the service can add some.',
       example: ['spring-sale'],
     })
     .nullish()

@@ -51,9 +51,12 @@ export class PublicUrls {
 
   /** The short URL of the contract: with the code. */
   short = ({ code, domainId }: Addressed): string => `${this.#originOf(domainId)}/${code}`
-  /** The address that people see: the displayed alias, else the code. */
+  /** The address that people see: the displayed alias, else the code as it was typed. */
   display = (link: DisplayedLink): string =>
-    link.alias === null ? this.short(link) : this.alias(link.alias)
+    link.alias === null ? this.withCode(link) : this.alias(link.alias)
+  /** The short URL with the code as it was typed. */
+  withCode = ({ code, typedCode, domainId }: Omit<DisplayedLink, 'alias'>): string =>
+    `${this.#originOf(domainId)}/${typedCode ?? code}`
   /** The short URL with an alias. */
   alias = ({ domainId, path }: Address): string =>
     `${this.#originOf(domainId)}/${path.split('/').map(encodeURIComponent).join('/')}`

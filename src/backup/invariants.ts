@@ -42,6 +42,8 @@ interface Invariant {
 const PEOPLE_VERSION = versionWith('0006_people')
 const IDENTITIES_VERSION = versionWith('0008_identities')
 const DAYS_VERSION = versionWith('0010_hit_days')
+/** `small_path` and `typed_code` exist. */
+const LETTERS_VERSION = versionWith('0011_letter_case')
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -116,9 +118,20 @@ const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT count(*) AS n FROM aliases
           WHERE link_id NOT IN (SELECT id FROM links)
              OR folded IN (SELECT code FROM links)
-             OR (any_case = 1 AND path GLOB '*[A-Z]*')
              OR folded IS NOT iif(path NOT GLOB '*[^A-Za-z0-9]*'
                                   AND length(path) BETWEEN 6 AND 20, upper(path), NULL)`,
+  },
+  {
+    check: 'letter case',
+    from: LETTERS_VERSION,
+    okMessage: 'every path in small letters is its path, and every typed code its code',
+    problem: 'paths in small letters of another path, or typed codes of another code',
+    // SQLite knows the small letters of A to Z only.
+    sql: `SELECT (SELECT count(*) FROM aliases
+                    WHERE small_path GLOB '*[A-Z]*'
+                       OR (path NOT GLOB '*[^ -~]*' AND small_path IS NOT lower(path)))
+               + (SELECT count(*) FROM links
+                    WHERE typed_code = code OR upper(typed_code) <> code) AS n`,
   },
   {
     check: 'days',

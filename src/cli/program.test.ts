@@ -92,3 +92,28 @@ test('the help of each command begins with its usage and has no line of a sign a
     expect(out.split('\n').filter((one) => /^\W+$/.test(one))).toEqual([])
   }
 })
+
+test('the help of the program has each command in one group', async () => {
+  const { out } = await run('help')
+  const groups = new Map(
+    out
+      .split(/\n(?=\S.*:\n)/)
+      .map((part) => [
+        part.split('\n')[0],
+        [...part.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name),
+      ]),
+  )
+  const grouped = [...groups].filter(([title]) => !/^(Usage|Options)/.test(title ?? ''))
+  expect(grouped.length).toBeGreaterThan(3)
+  const names = grouped.map(([, list]) => [...new Set(list)])
+  expect(new Set(names.flat()).size).toBe(names.flat().length)
+  for (const pair of [
+    ['links', 'link'],
+    ['account', 'key'],
+    ['backup', 'restore'],
+    ['help', 'version'],
+  ]) {
+    expect(names.filter((list) => pair.every((name) => list.includes(name)))).toHaveLength(1)
+  }
+  expect(grouped.flatMap(([, list]) => list)).toContain('cluster')
+})

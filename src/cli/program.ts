@@ -19,23 +19,32 @@ import type { Functions } from './socket.ts'
 
 type ServiceFunctions = Functions<Administration & MovingDeps>
 
-/** Commands in the order of help, with those of their functions that run in a running service. */
-const GROUPS: readonly { add: (program: Command) => void; functions?: ServiceFunctions }[] = [
+interface Group {
+  title: string
+  /** Commands in the order of help. */
+  add: readonly ((program: Command) => void)[]
+  /** Those of their functions that run in a running service. */
+  functions?: ServiceFunctions
+}
+
+const GROUPS: readonly Group[] = [
   {
-    add: (program) => addMemberCommands(addAccountCommands(program)),
+    title: 'Service:',
+    add: [addHealthCommand, addCheckCommand, addMaintenanceCommands, addDomainCommands],
+    functions: { ...maintenanceCommands, ...domainCommands },
+  },
+  {
+    title: 'Links:',
+    add: [addRemoteCommands, addLinkCommands, addMovingCommands],
+    functions: { ...linkCommands, ...movingCommands },
+  },
+  {
+    title: 'Accounts, people and API keys:',
+    add: [(program) => addMemberCommands(addAccountCommands(program)), addKeyCommands],
     functions: { ...accountCommands, ...memberCommands },
   },
-  { add: addLinkCommands, functions: linkCommands },
-  { add: addKeyCommands },
-  { add: addDomainCommands, functions: domainCommands },
-  { add: addMaintenanceCommands, functions: maintenanceCommands },
-  { add: addClusterCommands },
-  { add: addBackupCommand },
-  { add: addRestoreCommand },
-  { add: addCheckCommand },
-  { add: addHealthCommand },
-  { add: addMovingCommands, functions: movingCommands },
-  { add: addRemoteCommands },
+  { title: 'Backups:', add: [addBackupCommand, addRestoreCommand] },
+  { title: 'Several hosts:', add: [addClusterCommands] },
 ]
 
 export const SERVICE_FUNCTIONS: ServiceFunctions = Object.assign(
@@ -72,6 +81,7 @@ export function createProgram(serve: () => Promise<void>): Command {
       'after',
       `\nhopcode help settings lists the settings, which come from the environment.`,
     )
+  program.commandsGroup('Service:')
   program
     .command('serve')
     .summary('run the service (also without a command)')
@@ -80,7 +90,11 @@ export function createProgram(serve: () => Promise<void>): Command {
         'hopcode help settings',
     )
     .action(serve)
-  for (const { add } of GROUPS) add(program)
+  for (const group of GROUPS) {
+    program.commandsGroup(group.title)
+    for (const add of group.add) add(program)
+  }
+  program.commandsGroup('Help:')
   program
     .command('help')
     .description('explain a command, or with “settings” the settings')
@@ -94,6 +108,9 @@ export function createProgram(serve: () => Promise<void>): Command {
     .description('print the version')
     .action(() => print(VERSION))
   addCompletionCommand(program)
+  for (const command of program.commands) {
+    for (const part of descendantsOf(command)) part.helpGroup(command.helpGroup())
+  }
   for (const command of [program, ...descendantsOf(program)]) {
     command.showHelpAfterError(`Try: ${pathOf(command)} --help`)
   }

@@ -4,11 +4,13 @@ import { Hopcode, HopcodeError, HopcodeNetworkError, type OwnLink } from '../cli
 import { readConfig } from '../config.ts'
 import { parseQrOptions } from '../draw/options.ts'
 import { renderQr } from '../draw/render.ts'
-import { print, printNotice } from '../lib/log.ts'
+import { print, printNotice, printPicture } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
+import { Columns } from './columns.ts'
 import { CommandError } from './errors.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 import { findService } from './socket.ts'
+import { terminalQr } from './terminal-qr.ts'
 
 export const REMOTE =
   'It calls the service at HOPCODE_URL with the API key HOPCODE_API_KEY. Without HOPCODE_URL, it ' +
@@ -21,8 +23,10 @@ export function addRemoteCommands(program: Command): void {
     .summary('shorten a URL with a service')
     .description(`Shorten a URL with a service. ${REMOTE}`)
     .argument('<URL>', 'the destination; https:// may be absent')
+    .option('--qr', 'print its QR code, as on a terminal')
+    .option('--no-qr', 'print no QR code on a terminal')
     .option(...JSON_OBJECT)
-    .action(async (url, options) => print(await shorten(await target(), url, options)))
+    .action(async (url, options) => shorten(await target(), url, options))
   program
     .command('links')
     .summary('list your links, or those that contain the text')
@@ -62,13 +66,26 @@ export interface Target {
 /** Fewer than the client's default, because a person waits. */
 const RETRIES_MAX = 2
 
-/** Returns the short URL and the passcode, or the whole answer as JSON. */
-async function shorten(service: Target, url: string, { json }: { json?: Flag }): Promise<string> {
+/** Prints the QR code, the short URL and the passcode, or the whole answer as JSON. */
+async function shorten(
+  service: Target,
+  url: string,
+  { json, qr }: { json?: Flag; qr?: boolean | undefined },
+): Promise<void> {
   const link = await explained(service.url, keyHolder(service).shorten(withScheme(url)))
-  if (json) return JSON.stringify(link)
-  if (link.reused) return link.short_url
-  return `${link.short_url}\nPasscode, shown only this once: ${link.passcode}`
+  if (json) return print(JSON.stringify(link))
+  const { width, picture } = terminalQr(link.short_url)
+  // Lines that a narrow terminal breaks are no code.
+  const { isTTY = false, columns } = process.stdout
+  if (qr ?? (isTTY && columns >= width)) printPicture(picture)
+  print(link.short_url)
+  if (!link.reused) print(`Passcode, shown only this once: ${link.passcode}`)
 }
+
+/** Links that get the same columns at once. */
+const ROWS_AT_ONCE = 200
+/** Terminal cells of a title; none is cut in a pipe. */
+const TITLE_MAX = 40
 
 /** Prints one line for each link, the newest first. */
 async function links(
@@ -77,18 +94,34 @@ async function links(
   { json }: { json?: Flag },
 ): Promise<void> {
   let count = 0
+  const { isTTY = false, columns: width } = process.stdout
+  const title = isTTY ? { max: TITLE_MAX } : {}
+  const columns = new Columns([{}, { isNumber: true }, title, {}], isTTY ? width : undefined)
+  let rows: string[][] = []
+  const flush = () => {
+    for (const line of columns.lines(rows)) print(line)
+    rows = []
+  }
   const showAll = async () => {
     for await (const link of found(keyHolder(service), text)) {
       count++
-      const hits = link.hit_count === 1 ? '1 hit' : `${link.hit_count} hits`
-      const line = `${link.display_url}  ${hits}  ${link.url ?? '(reserved)'}`
-      print(json ? JSON.stringify(link) : line)
+      if (json) print(JSON.stringify(link))
+      else if (rows.push(rowOf(link)) === ROWS_AT_ONCE) flush()
     }
+    flush()
   }
   await explained(service.url, showAll())
   if (count === 0 && text) throw new CommandError(noLink(text))
   if (count === 0 && !json) print('No links.')
 }
+
+const rowOf = ({ display_url, hit_count, title, url }: OwnLink): string[] => [
+  display_url,
+  // The numbers end below each other.
+  hit_count === 1 ? '1 hit ' : `${hit_count} hits`,
+  title ?? '',
+  url ?? '(reserved)',
+]
 
 const noLink = (text: string) => `no link has the code, address or title “${text}”`
 

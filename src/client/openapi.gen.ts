@@ -210,7 +210,7 @@ export interface Schemas {
     /** @description Visitors enter it before they are redirected. It is stored as a hash, and no response contains it: `protected` says whether there is one. Null removes it. */
     password?: string | null;
     /**
-     * @description All further paths of the link, in exact case and without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
+     * @description All further paths of the link, without the first slash and in the letters that people see. They answer in any letter case, imported ones in exact case. With ALIASES=owners, only owners of the service can add some.
      * @example [
      *   "spring-sale"
      * ]
@@ -264,6 +264,8 @@ export interface Schemas {
     domain_aliases_any_case?: {
       [key: string]: string[];
     } | null;
+    /** @description The alias that people see. Absent: the first one. */
+    display_alias?: string | null;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at?: string | null;
     hits?: number | null;

@@ -10,6 +10,8 @@ import m0007 from '../../drizzle/0007_domains.sql' with { type: 'text' }
 import m0008 from '../../drizzle/0008_identities.sql' with { type: 'text' }
 import m0009 from '../../drizzle/0009_owners_accounts.sql' with { type: 'text' }
 import m0010 from '../../drizzle/0010_hit_days.sql' with { type: 'text' }
+import m0011 from '../../drizzle/0011_letter_case.sql' with { type: 'text' }
+import m0012 from '../../drizzle/0012_campaign_templates.sql' with { type: 'text' }
 
 /** Migrations in order, embedded in the binary. Released ones never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
@@ -24,4 +26,6 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0008_identities', sql: m0008 },
   { name: '0009_owners_accounts', sql: m0009 },
   { name: '0010_hit_days', sql: m0010 },
+  { name: '0011_letter_case', sql: m0011 },
+  { name: '0012_campaign_templates', sql: m0012 },
 ]

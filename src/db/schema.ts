@@ -238,6 +238,8 @@ export const links = sqliteTable(
     password: text(),
     /** Null for the primary domain. */
     domainId: integer('domain_id'),
+    /** The code in the letters in which it was typed; null if they are those of the code. */
+    typedCode: text('typed_code'),
   },
   (table) => [
     uniqueIndex('links_code').on(table.code),
@@ -285,20 +287,25 @@ export const linkTags = sqliteTable(
 )
 
 /**
- * Further paths of links, in exact case: those that another service has printed, or that the owner
- * has added. See `addresses/names.ts`. WITHOUT ROWID.
+ * Further paths of links: those that another service has printed, or that the account has added.
+ * See `addresses/names.ts`. WITHOUT ROWID.
  */
 export const aliases = sqliteTable(
   'aliases',
   {
     domainId: integer('domain_id').notNull().default(0),
-    /** Decoded, in the form NFC, without its first slash. A domain of 0 is the primary one. */
+    /**
+     * As people see it: decoded, in the form NFC, without its first slash. A domain of 0 is the
+     * primary one.
+     */
     path: text().notNull(),
     linkId: integer('link_id').notNull(),
     /** The code that would have this path, which nobody can claim; null if none would. */
     folded: text(),
-    /** 1: `path` is in small letters and is found in any case. */
+    /** 1: found in any case, by `smallPath`. */
     anyCase: integer('any_case').notNull().default(0),
+    /** `path` in small letters. */
+    smallPath: text('small_path').notNull().default(''),
     /** Counts up with each alias that the link gets; 0 for those older than this column. */
     position: integer().notNull().default(0),
     /** 1: chosen as the address of the link that people see, in place of the newest alias. */
@@ -307,6 +314,7 @@ export const aliases = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.domainId, table.path] }),
     index('aliases_link').on(table.linkId),
+    index('aliases_small').on(table.domainId, table.smallPath),
     index('aliases_folded').on(table.folded).where(sql`folded IS NOT NULL`),
   ],
 )

@@ -13,17 +13,21 @@ const KEY = /^[A-Za-z0-9_-]{1,20}$/
 const SIGNS = new Uint8Array(128)
 const SIGNS_IN_ORDER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-'
 for (let i = 0; i < SIGNS_IN_ORDER.length; i++) SIGNS[SIGNS_IN_ORDER.charCodeAt(i)] = i
+/** The same in any case: small letters have the bits of capital ones. */
+const CASELESS_SIGNS = SIGNS.map((_, i) => SIGNS[i > 0x60 && i < 0x7b ? i - 0x20 : i] as number)
 
 /**
  * Writes the words of a text that matches `KEY`. No two texts have the same: the two bits of each
  * word that no character uses contain the length.
  */
-export function encodeKey(text: string, words: Int32Array): void {
+export const encodeKey = (text: string, words: Int32Array): void => encode(text, words, SIGNS)
+
+function encode(text: string, words: Int32Array, signs: Uint8Array): void {
   let i = 0
   for (let word = 0; word < KEY_WORDS; word++) {
     let bits = 0
     for (const end = Math.min(i + CHARS_PER_WORD, text.length); i < end; i++) {
-      bits = (bits << CHAR_BITS) | (SIGNS[text.charCodeAt(i)] as number)
+      bits = (bits << CHAR_BITS) | (signs[text.charCodeAt(i)] as number)
     }
     words[word] = bits | ((text.length >> (2 * word)) << (CHARS_PER_WORD * CHAR_BITS))
   }
@@ -51,9 +55,10 @@ const MASK = SLOTS - 1
 
 /**
  * HOT PATH. Invalidates destinations that have changed in the caches of the redirect threads. In
- * shared memory, there is a counter for each hash of a key. The control thread increments it after
- * the commit of a change and before its response is sent. A thread keeps the version beside each
- * destination that it has read, and reads the destination again when the version differs.
+ * shared memory, there is a counter for each hash of a key in any letter case, because an alias may
+ * be cached in several. The control thread increments it after the commit of a change and before
+ * its response is sent. A thread keeps the version beside each destination that it has read, and
+ * reads the destination again when the version differs.
  */
 export class CodeVersions {
   readonly memory: SharedArrayBuffer
@@ -78,9 +83,8 @@ export class CodeVersions {
   /** A code or an alias was created, changed or deleted. One that is no `KEY` is in no cache. */
   change(key: string): void {
     if (!KEY.test(key)) return
-    encodeKey(key, this.#key)
     Atomics.add(this.#words, CHANGES, 1)
-    Atomics.add(this.#words, COUNTERS + (hashKey(this.#key, 0, this.seed) & MASK), 1)
+    Atomics.add(this.#words, COUNTERS + (this.#hashOf(key) & MASK), 1)
   }
 
   /** What is disabled or blocked has changed, which may concern any code. */
@@ -101,11 +105,15 @@ export class CodeVersions {
 
   /** The version of a key, which is a `KEY`. Read it before the database. */
   ofKey(key: string): number {
-    encodeKey(key, this.#key)
-    return this.of(hashKey(this.#key, 0, this.seed))
+    return this.of(this.#hashOf(key))
   }
 
-  /** The version of the keys with this hash. Read it before the database. */
+  #hashOf(key: string): number {
+    encode(key, this.#key, CASELESS_SIGNS)
+    return hashKey(this.#key, 0, this.seed)
+  }
+
+  /** The version of the keys with this hash, such as a code. Read it before the database. */
   of(hash: number): number {
     return (
       (Atomics.load(this.#words, ALL) + Atomics.load(this.#words, COUNTERS + (hash & MASK))) | 0

@@ -53,7 +53,10 @@ const CHANCES = 8
 interface CacheOptions {
   max: number
   versions: CodeVersions
-  /** A key is one of a domain: the same text is another key on another domain. */
+  /**
+   * Keys are aliases, in any letter case, and each is one of a domain: the same text is another key
+   * on another domain.
+   */
   isScoped?: boolean
 }
 
@@ -107,7 +110,7 @@ export class DestinationCache {
    */
   findByKey(key: string, domainId = PRIMARY_ID): Destination | undefined {
     const at = this.#locate(key, domainId)
-    if (at < 0 || this.#words[at + VERSION] !== this.#versions.of(this.#hash)) return undefined
+    if (at < 0 || this.#words[at + VERSION] !== this.#currentOf(key)) return undefined
     const state = this.#words[at + STATE] as number
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
     const id = (this.#words[at + ID] as number) >>> 0
@@ -127,7 +130,12 @@ export class DestinationCache {
   /** The version to store with a destination: read it before the database. */
   versionOf(key: string): number {
     this.#encode(key)
-    return this.#versions.of(this.#hash)
+    return this.#currentOf(key)
+  }
+
+  /** The version of the key that was encoded last. A code is in capital letters already. */
+  #currentOf(key: string): number {
+    return this.#isScoped ? this.#versions.ofKey(key) : this.#versions.of(this.#hash)
   }
 
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */

@@ -15,7 +15,7 @@ const ANY_ORIGIN = {
 
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, HEAD',
-  'access-control-allow-headers': 'X-API-Key, Content-Type',
+  'access-control-allow-headers': 'X-API-Key, Authorization, Content-Type',
   'access-control-max-age': '86400',
 }
 

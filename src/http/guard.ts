@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
+import { apiKeyOf, findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
 import type { BudgetGroup } from '../accounts/plans.ts'
 import type { KeyHolder } from '../accounts/store.ts'
 import type { Decider } from '../db/writer.ts'
@@ -59,7 +59,7 @@ export function admit(
       return undefined
     }
   }
-  const account = read(() => findAccount(deps, request.headers.get('x-api-key')))
+  const account = read(() => findAccount(deps, apiKeyOf(request.headers)))
   const budget = limiter.take(group, account, clientOf(address, request))
   describeBudget(budget, set)
   if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
@@ -176,7 +176,7 @@ export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
     if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
     return { account }
   }
-  const find = (request: Request) => findAccount(deps, request.headers.get('x-api-key'))
+  const find = (request: Request) => findAccount(deps, apiKeyOf(request.headers))
   const decides = budget === 'write' && deps.writer.isInCluster
   return new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },

@@ -59,7 +59,7 @@ export async function* exportFile(
 /** One line of Hopcode's own format. Only what is set. */
 function jsonLine(
   addresses: PublicUrls,
-  { code, url, createdAt, hitCount, properties, alias: displayed }: DetailedLink,
+  { code, typedCode, url, createdAt, hitCount, properties, alias: displayed }: DetailedLink,
   aliases: readonly StoredAlias[],
 ): string {
   const view = propertiesView(addresses, properties)
@@ -70,6 +70,9 @@ function jsonLine(
   // The displayed one is first: an import displays the first one.
   const isShown = (one: Address) => Number(displayed !== null && isSameAddress(one, displayed))
   const sorted = aliases.toSorted((one, other) => isShown(other) - isShown(one))
+  const [first] = sorted
+  const isFirst = first?.anyCase === 0 || aliases.every(({ anyCase }) => anyCase === 1)
+  const chosen = first && displayed && (first.displayed === 1 || !isFirst) ? first : undefined
   const exact = aliasLists(
     addresses,
     sorted.filter((one) => one.anyCase === 0),
@@ -79,7 +82,7 @@ function jsonLine(
     sorted.filter((one) => one.anyCase === 1),
   )
   const line = {
-    code,
+    code: typedCode ?? code,
     url,
     created_at: isoTime(createdAt),
     hits: hitCount || undefined,
@@ -87,6 +90,7 @@ function jsonLine(
     aliases_any_case: orAbsent(anyCase.aliases),
     domain_aliases: orAbsent(exact.domain_aliases),
     domain_aliases_any_case: orAbsent(anyCase.domain_aliases),
+    display_alias: chosen && addresses.textOf(chosen),
     ...Object.fromEntries(set),
     protected: view.protected || undefined,
   }

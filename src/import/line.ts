@@ -1,7 +1,14 @@
 import { z } from 'zod'
-import type { NamedAddress } from '../addresses/address.ts'
+import { addressText, type NamedAddress, smallPath } from '../addresses/address.ts'
 import { ALIASES_MAX } from '../addresses/names.ts'
-import { AliasPath, BAD_ALIASES, DomainAliases, namedAddresses } from '../addresses/schema.ts'
+import {
+  AliasPath,
+  BAD_ALIASES,
+  BAD_DISPLAY_ALIAS,
+  canonicalAddress,
+  DomainAliases,
+  namedAddresses,
+} from '../addresses/schema.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { timeBody } from '../links/destination-schema.ts'
 import type { ParsedUrl } from '../links/link.ts'
@@ -52,6 +59,10 @@ export const ImportLine = strictBody(
     domain_aliases_any_case: OtherAliases.meta({
       description: 'The same, in any case.',
     }),
+    display_alias: z
+      .string(BAD_DISPLAY_ALIAS)
+      .nullish()
+      .meta({ description: 'The alias that people see. Absent: the first one.' }),
     created_at: timeBody('created_at').nullish(),
     hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
     protected: z.boolean('Invalid protected: must be true or false').nullish().meta({
@@ -75,11 +86,15 @@ export const ImportLine = strictBody(
 
 export interface ImportRow {
   code: Code | null
+  /** The code as the file has it, if that is not the code itself. */
+  typedCode: string | null
   /** Null for a reserved code. */
   url: ParsedUrl | null
   aliases: readonly NamedAddress[]
-  /** Aliases that match in any case, in small letters. */
+  /** Aliases that match in any case: no two of them are the same in small letters. */
   aliasesAnyCase: readonly NamedAddress[]
+  /** The alias that people see. Null: the first one. */
+  displayed: NamedAddress | null
   createdAt: number | null
   hits: number
   /** With the password itself, where the row has it. */
@@ -138,19 +153,22 @@ export function parseRow(value: unknown): ImportRow | RowResult {
 
 function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
   const { code, url, aliases, aliases_any_case, created_at, hits, ...others } = line
-  const { domain_aliases, domain_aliases_any_case, ...rest } = others
+  const { domain_aliases, domain_aliases_any_case, display_alias, ...rest } = others
   const { protected: isProtected, password_hash: hash, ...properties } = rest
   const hasPassword = properties.password != null || hash != null
   const isLost = isProtected === true && !hasPassword
   if (url === null && !code) return refused('invalid_url', 'Invalid URL: a code is missing too')
+  const own = (code && toCode(code)) || null
+  const anyCase = namedIn(aliases_any_case, domain_aliases_any_case)
   return {
-    code: (code && toCode(code)) || null,
+    code: own,
+    typedCode: code && code !== own ? code : null,
     url,
     aliases: namedIn(aliases, domain_aliases),
-    aliasesAnyCase: namedIn(aliases_any_case, domain_aliases_any_case).map(({ host, path }) => ({
-      host,
-      path: path.toLowerCase(),
-    })),
+    aliasesAnyCase: [
+      ...Map.groupBy(anyCase, (one) => smallPath(addressText(one))).values(),
+    ].flatMap(([first]) => first ?? []),
+    displayed: display_alias ? canonicalAddress(display_alias) : null,
     createdAt: created_at ?? null,
     hits: hits ?? 0,
     properties: isLost ? { ...properties, paused: true } : properties,

@@ -279,7 +279,7 @@ async function messageOf(
   const now = clock()
   const { addressOf, textOf } = addresses
   const prepared = await batchSlices.map(rows, LINES_AT_ONCE, (row) => {
-    const { code, url, createdAt, hits } = row
+    const { code, typedCode, url, createdAt, hits } = row
     const aliases = row.aliases.map(addressOf)
     const aliasesAnyCase = row.aliasesAnyCase.map(addressOf)
     const [alias] = [...aliases, ...aliasesAnyCase]
@@ -290,10 +290,12 @@ async function messageOf(
     const hasProperties = set.some((value) => value !== undefined)
     const stored: StoredRow = {
       code,
+      typedCode,
       candidate: newCode((length) => hash.subarray(0, length)),
       url: url?.text ?? null,
       aliases,
       aliasesAnyCase,
+      displayed: row.displayed && addressOf(row.displayed),
       createdAt: createdAt !== null && isPlausible(createdAt, now) ? createdAt : now,
       hits,
       properties: hasProperties ? propertiesOf(row, addresses) : undefined,

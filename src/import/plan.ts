@@ -1,4 +1,4 @@
-import { addressText, findPathProblem } from '../addresses/address.ts'
+import { addressText, findPathProblem, smallPath } from '../addresses/address.ts'
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
 import { Url } from '../links/url.ts'
@@ -185,13 +185,14 @@ async function* linksOf(
 function namesOf(row: Row, domains: RowDomains, parsed?: ImportRow): string[] {
   if (isOwnLine(row)) {
     const { code, aliases, aliasesAnyCase, url } = parsed ?? rowOfLine(row.text) ?? NO_NAMES
-    const names = [code, ...[...aliases, ...aliasesAnyCase].map(addressText), url?.href]
+    const anyCase = aliasesAnyCase.map((one) => smallPath(addressText(one)))
+    const names = [code, ...aliases.map(addressText), ...anyCase, url?.href]
     return names.filter((name) => typeof name === 'string')
   }
   const url = parsed?.url ?? Url.safeParse(row.url).data
   if (!url) return []
   const host = domains.hostOf(row.domain) ?? null
-  const paths = row.isAnyCase ? row.paths.map((path) => path.toLowerCase()) : row.paths
+  const paths = row.isAnyCase ? row.paths.map(smallPath) : row.paths
   return [...paths.map((path) => addressText({ host, path })), url.href]
 }
 

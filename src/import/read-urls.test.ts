@@ -3,14 +3,16 @@ import { parse } from 'csv-parse/sync'
 import * as fc from 'fast-check'
 import { emptyLines, oneCharacterCsv, separatorsCsv } from '../../test/abuse/bodies.ts'
 import { csvLine } from '../lib/csv.ts'
-import { linesOf, readUrls } from './read-urls.ts'
+import { hasPathColumn, linesOf, readUrls } from './read-urls.ts'
 import { SourceError } from './source.ts'
 
 const fileOf = (content: string | Uint8Array<ArrayBuffer>) => new Blob([content])
 
 const urlsOf = async (text: string | Uint8Array<ArrayBuffer>) => {
   const parsed = await readUrls(fileOf(text), 1000)
-  return parsed.map(({ line, text: url, problem }) => (problem ? [line, 'unclear'] : [line, url]))
+  return parsed.lines.map(({ line, text: url, problem }) =>
+    problem ? [line, 'unclear'] : [line, url],
+  )
 }
 
 test('a cell that a spreadsheet would run gets an apostrophe before it', () => {
@@ -87,6 +89,31 @@ test.each(files)('a file with $name is read', async ({ text, found }) => {
   expect(await urlsOf(text)).toEqual(found as [number, string][])
 })
 
+const withPaths: [name: string, text: string, ignored: string[]][] = [
+  ['url,path', `url,path\n"${A}",Spring-Sale\n"${A}", \n`, []],
+  [
+    'other columns',
+    `Title;Custom Path;URL;Note\nx; Spring-Sale ;${A};y\nx;;${A};\n`,
+    ['Title', 'Note'],
+  ],
+  ['alias and tabs', `alias\tlong_url\nSpring-Sale\t${A}\n\t${A}\n`, []],
+]
+test.each(withPaths)('a file with paths is read: %s', async (_, text, ignored) => {
+  const read = await readUrls(fileOf(text), 1000)
+  expect(read.ignored).toEqual(ignored)
+  expect(read.lines.map(({ text: url, path }) => [url, path])).toEqual([
+    [A, 'Spring-Sale'],
+    [A, undefined],
+  ])
+})
+
+test('a pasted text is one with paths if its first line names both columns', () => {
+  const yes = ['url,path', 'URL;Custom Path\nx', '\n "url"\t"alias"\n', 'title,long_url,path']
+  const no = ['', 'url', 'https://a.example/?x=1,path', 'path,title', A, `${A}\nurl,path`]
+  expect(yes.filter((text) => !hasPathColumn(text))).toEqual([])
+  expect(no.filter(hasPathColumn)).toEqual([])
+})
+
 test('a file in UTF-16 is read by its mark', async () => {
   const text = Buffer.from('\ufeffurl\r\nhttps://ü.example/', 'utf16le')
   expect(await urlsOf(text)).toEqual([[2, 'https://ü.example/']])
@@ -149,7 +176,7 @@ test.each(unclear)(
   'a URL is never cut at a comma: with $name its line is refused whole',
   async ({ text, line }) => {
     const parsed = await readUrls(fileOf(text), 1000)
-    const found = parsed.find((one) => one.line === line)
+    const found = parsed.lines.find((one) => one.line === line)
     expect(found?.problem).toBeString()
     expect(found?.text).toContain(A)
   },
@@ -172,7 +199,7 @@ const hostile = [
 ]
 test.each(hostile)('a file of $name is parsed up to the limit alone', async ({ file, lines }) => {
   using decoded = spyOn(TextDecoder.prototype, 'decode')
-  expect(await readUrls(fileOf(file), 101)).toHaveLength(lines)
+  expect((await readUrls(fileOf(file), 101)).lines).toHaveLength(lines)
   // The whole file is looked through for its encoding, by a decoder that keeps nothing.
   const bytes = decoded.mock.calls
     .filter((_, i) => !(decoded.mock.contexts[i] as TextDecoder).fatal)
@@ -191,7 +218,7 @@ test('a file of any length is parsed up to any number of lines', async () => {
   for (const lines of [1, 99, 100, 101, 150, 500, 5000, 50_000]) {
     for (const most of [1, 50, 101, 1001]) {
       const parsed = await readUrls(fileOf('http://a.example\n'.repeat(lines)), most)
-      expect(parsed).toHaveLength(Math.min(lines, most))
+      expect(parsed.lines).toHaveLength(Math.min(lines, most))
     }
   }
 })

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { type Address, addressKey, hasAddress } from '../addresses/address.ts'
-import { aliasRows, bytesOfAliases, closedCodes } from '../addresses/names.ts'
+import { type Address, addressKey, hasAddress, smallPath } from '../addresses/address.ts'
+import { aliasRows, BY_SMALL_PATH, bytesOfAliases, closedCodes } from '../addresses/names.ts'
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import type { Author } from '../db/author.ts'
@@ -26,11 +26,14 @@ import { type RowResult, refused } from './outcomes.ts'
 export interface StoredRow {
   /** Null: the link gets `candidate`, or a code that follows from it. */
   code: Code | null
+  typedCode: string | null
   candidate: Code
   url: string | null
   aliases: readonly Address[]
-  /** Aliases that match in any case, in small letters. */
+  /** Aliases that match in any case. */
   aliasesAnyCase: readonly Address[]
+  /** The alias that people see. Null: the first one. */
+  displayed: Address | null
   createdAt: number
   hits: number
   /** Absent: none is set. */
@@ -198,6 +201,10 @@ interface Found {
   isEnding?: number | undefined
 }
 
+interface NewAlias extends Address {
+  isAnyCase: boolean
+}
+
 /** What a new link must not have in common with others. */
 interface Addresses {
   byCode(code: Code): Found | undefined
@@ -206,8 +213,11 @@ interface Addresses {
   byUrl(accountId: AccountId, urlKey: Uint8Array): Found | undefined
   /** Whether the code belongs to a disabled link or to an alias. */
   isClosed(code: Code): boolean
-  /** An alias of the domain, or a code, has the path; or the domain has been removed. */
-  isTaken(alias: Address): boolean
+  /**
+   * An alias of the domain, or a code, has the path, or an alias in any case would answer for
+   * another one; or the domain has been removed.
+   */
+  isTaken(alias: NewAlias): boolean
   /** As requests and files name it: see `addressText`. */
   textOf(alias: Address): string
 }
@@ -216,22 +226,25 @@ function storedAddresses(db: Database): Addresses {
   const columns =
     'id, account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
-  const byAlias = db.prepare<Found, [string, number]>(
-    `SELECT ${columns} FROM links JOIN aliases ON link_id = id
-     WHERE path = ?1 AND aliases.domain_id = ?2`,
+  const ofDomain = 'JOIN links ON link_id = id WHERE aliases.domain_id = ?2'
+  const byAlias = db.prepare<Found, [string, number, string]>(
+    `SELECT ${columns} FROM aliases ${ofDomain} AND path = ?1
+     UNION ALL SELECT ${columns} FROM ${BY_SMALL_PATH} ${ofDomain}
+       AND small_path = ?3 AND any_case = 1 LIMIT 1`,
   )
   const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
     `SELECT ${columns} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  const { isTaken } = aliasRows(db)
+  const { conflictOf } = aliasRows(db)
   const { existing, textOf } = domainUses(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
-    byAlias: ({ path, domainId }) => byAlias.get(path, domainId) ?? undefined,
+    byAlias: ({ path, domainId }) => byAlias.get(path, domainId, smallPath(path)) ?? undefined,
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
     isClosed: closedCodes(db),
-    isTaken: (alias) => isTaken(alias) || existing(alias.domainId) !== alias.domainId,
+    isTaken: (alias) =>
+      conflictOf(alias, alias) !== undefined || existing(alias.domainId) !== alias.domainId,
     textOf,
   }
 }
@@ -240,17 +253,21 @@ function storedAddresses(db: Database): Addresses {
 function plannedAddresses(stored: Addresses, accountId: AccountId) {
   const codes = new Map<string, Found>()
   const aliases = new Map<string, Found>()
-  const anyCase = new Set<string>()
+  /** The same in small letters, and those in any case of them. */
+  const small = new Set<string>()
+  const anyCase = new Map<string, Found>()
   const closed = new Set<string>()
   const urls = new Map<string, Found>()
-  const isTaken = (alias: Address) =>
+  const smallKey = (alias: Address) => smallPath(addressKey(alias))
+  const isTaken = (alias: NewAlias) =>
     stored.isTaken(alias) ||
     aliases.has(addressKey(alias)) ||
-    anyCase.has(addressKey(alias).toLowerCase()) ||
+    (alias.isAnyCase ? small : anyCase).has(smallKey(alias)) ||
     codes.has(toCode(alias.path) ?? '')
   return {
     byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
-    byAlias: (alias: Address) => stored.byAlias(alias) ?? aliases.get(addressKey(alias)),
+    byAlias: (alias: Address) =>
+      stored.byAlias(alias) ?? aliases.get(addressKey(alias)) ?? anyCase.get(smallKey(alias)),
     byUrl: (id: AccountId, urlKey: Uint8Array) =>
       stored.byUrl(id, urlKey) ?? urls.get(latin1(urlKey)),
     isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
@@ -262,7 +279,8 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
       for (const alias of aliasesOf(row).filter((one) => !isTaken(one))) {
         aliases.set(addressKey(alias), found)
         closed.add(toCode(alias.path) ?? '')
-        if (hasAddress(row.aliasesAnyCase, alias)) anyCase.add(addressKey(alias))
+        small.add(smallKey(alias))
+        if (alias.isAnyCase) anyCase.set(smallKey(alias), found)
       }
       if (code) codes.set(code, found)
       if (urlKey && !urls.has(latin1(urlKey))) urls.set(latin1(urlKey), found)
@@ -272,12 +290,17 @@ function plannedAddresses(stored: Addresses, accountId: AccountId) {
 
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 
-const aliasesOf = ({ aliases, aliasesAnyCase }: StoredRow) => [...aliases, ...aliasesAnyCase]
+const aliasesOf = ({ aliases, aliasesAnyCase }: StoredRow): NewAlias[] => [
+  ...aliases.map((alias) => ({ ...alias, isAnyCase: false })),
+  ...aliasesAnyCase.map((alias) => ({ ...alias, isAnyCase: true })),
+]
 
 /** The aliases that a new link gets, and those that it does not. */
 function aliasesFor({ isTaken }: Addresses, row: StoredRow) {
   const all = aliasesOf(row)
-  const free = all.filter((alias, i) => !isTaken(alias) && !hasAddress(all.slice(0, i), alias))
+  const free = all
+    .filter((alias, i) => !isTaken(alias) && !hasAddress(all.slice(0, i), alias))
+    .map(({ domainId, path }) => ({ domainId, path }))
   return { free, taken: all.filter((alias) => !hasAddress(free, alias)) }
 }
 
@@ -318,13 +341,14 @@ function rowInserter(db: Database) {
     const domainId = domains.existing((row.properties ?? NO_PROPERTIES).domain)
     const properties = row.properties && { ...row.properties, domain: domainId }
     const link = insert.generated(
-      { code: row.code ?? candidate, url, ...secrets },
+      { code: row.code ?? candidate, typedCode: row.typedCode, url, ...secrets },
       { accountId, createdAt, domainId, properties },
     )
     // The last one is the newest, which people see: that is the first one of a file.
     for (const alias of aliases.toReversed()) {
       rows.add(link.id, alias, hasAddress(row.aliasesAnyCase, alias))
     }
+    if (row.displayed && hasAddress(aliases, row.displayed)) rows.display(link.id, row.displayed)
     if (row.hits > 0) addHits(link.id, accountId, row.hits)
     return link
   }

@@ -102,6 +102,9 @@ const printable = (text: string): string =>
 /** Prints the result of a command on standard output. */
 export const print = (text: string): void => console.log(printable(text))
 
+/** Prints a picture in characters and colors of the program's own. */
+export const printPicture = (picture: string): void => console.log(picture)
+
 /** Replaces the last line of a terminal; nothing where standard error is none. */
 export function printProgress(text: string): void {
   // Return to the first column and erase the line.

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Account, AccountId } from '../accounts/store.ts'
-import type { Address } from '../addresses/address.ts'
-import { type AliasPatch, patchAliases } from '../addresses/names.ts'
+import { type AliasPatch, patchAliases, type StoredAlias } from '../addresses/names.ts'
 import { AppError } from '../errors.ts'
-import type { Code } from '../lib/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { RuledDestination } from './destination-rules.ts'
 import type { Kit } from './kit.ts'
 import { type NewUrlFilter, type ParsedUrl, parseKnownUrl } from './link.ts'
@@ -17,14 +16,16 @@ import { Url } from './url.ts'
 /** What is asked of a link. Its texts are well-formed. */
 export interface LinkInput extends LinkChange {
   url?: ParsedUrl | undefined
-  /** Only of a new link. Absent: a generated one. */
-  code?: Code | null | undefined
+  /** Only of a new link, of the form of a code in any letter case. Absent: a generated one. */
+  code?: string | null | undefined
 }
 
 /** The same as the writer takes it: nothing of it is refused so far. */
 export interface Draft {
   url: ParsedUrl | undefined
   code: Code | undefined
+  /** The letters of the code, if they are not those of the code itself. */
+  typedCode: string | null
   patch: PropertiesPatch
   aliases: AliasPatch | undefined
 }
@@ -34,7 +35,7 @@ interface Before {
   url?: string | null
   /** Of each link that is changed. */
   properties?: readonly LinkProperties[]
-  aliases?: readonly Address[]
+  aliases?: readonly StoredAlias[]
 }
 
 const NOTHING: Before = { properties: [NO_PROPERTIES] }
@@ -52,7 +53,8 @@ export async function check(
   input: LinkInput,
   before = NOTHING,
 ): Promise<Draft> {
-  const { url, code, aliases, expired_url: expired, ...change } = input
+  const { url, code: typed, aliases, expired_url: expired, ...change } = input
+  const code = typed ? toCode(typed) : undefined
   if (aliases) requireAliases(deps, account.id, aliases, before)
   const added = addedTo(before, input)
   deps.destinationPolicy.requireAllowed(account.id, added.rules)
@@ -64,7 +66,8 @@ export async function check(
   }
   const patch = await withHash(deps.passwords, account.id, change)
   const expired_url = expired === undefined ? undefined : (expired?.text ?? null)
-  return { url, code: code ?? undefined, aliases, patch: { ...patch, expired_url } }
+  const typedCode = code && typed && typed !== code ? typed : null
+  return { url, code, typedCode, aliases, patch: { ...patch, expired_url } }
 }
 
 function requireAliases(

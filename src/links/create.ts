@@ -4,7 +4,7 @@ import { authorOf } from '../db/author.ts'
 import { AppError, REFUSALS } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import { isoTime } from '../lib/clock.ts'
-import { type Code, newCode } from '../lib/code.ts'
+import { newCode } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import { check, checkUrl, type Draft, type LinkInput } from './check.ts'
 import type { Kit } from './kit.ts'
@@ -40,11 +40,11 @@ export async function shorten(
   return view
 }
 
-/** Reserves a code without a URL. Throws as `shorten`. */
+/** Reserves a code, in any letter case, without a URL. Throws as `shorten`. */
 export async function reserve(
   deps: Kit,
   account: Account,
-  code: Code,
+  code: string,
   fields: LinkChange = {},
 ): Promise<ReservedView> {
   const draft = await check(deps, account, { ...fields, code })
@@ -83,13 +83,14 @@ async function createLink(
 /** Gives a draft its code and its passcode. */
 function newLinkOf(
   { hasher, random }: Pick<Kit, 'hasher' | 'random'>,
-  { url, code }: Pick<Draft, 'url' | 'code'>,
+  { url, code, typedCode }: Partial<Pick<Draft, 'url' | 'code' | 'typedCode'>>,
 ): { item: NewLink; passcode: string } {
   const passcode = newPasscode(random)
   const item = {
     url: url?.text ?? null,
     urlKey: url ? urlKey(url) : null,
     code: code ?? newCode(random),
+    ...(typedCode && { typedCode }),
     passcodeHash: hasher.hash('passcode', passcode),
   }
   return { item, passcode }
@@ -152,7 +153,7 @@ async function createLinks(
   const quota = deps.plans[account.plan]
   const passcodes: string[] = []
   const items = await batchSlices.map(urls, LINKS_AT_ONCE, (url): NewLink => {
-    const { item, passcode } = newLinkOf(deps, { url, code: undefined })
+    const { item, passcode } = newLinkOf(deps, { url })
     passcodes.push(passcode)
     return item
   })
@@ -168,7 +169,8 @@ async function createLinks(
   )
 }
 
-function createdView(
+/** `passcode`: of a link that is new. */
+export function createdView(
   addresses: PublicUrls,
   link: CreatedLink,
   passcode: string,

@@ -123,10 +123,12 @@ test('a follower knows what each write has done to which link, and who asked for
   ])
   const row: StoredRow = {
     code: code('IMPORT'),
+    typedCode: null,
     candidate: code('IMPORT'),
     url: URL_B,
     aliases: [{ domainId: 0, path: 'old/menu' }],
     aliasesAnyCase: [],
+    displayed: null,
     createdAt: 1,
     hits: 3,
   }

@@ -1,4 +1,4 @@
-import { isOnPrimary } from '../addresses/address.ts'
+import { isOnPrimary, smallPath } from '../addresses/address.ts'
 import type { AliasChange } from '../addresses/names.ts'
 import type { EventReader, LinkEvent } from '../db/events.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
@@ -86,6 +86,8 @@ export const cacheReader =
         // Not needed for those of a deleted link: a cache finds no link with the same id.
         for (const { path } of event.addresses) {
           codes.add(path)
+          const small = smallPath(path)
+          if (small !== path) codes.add(small)
           const folded = toCode(path)
           if (folded !== undefined) codes.add(folded)
           versions.change(path)

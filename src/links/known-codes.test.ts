@@ -16,7 +16,9 @@ function setUp(count: number) {
   const db = new Database(':memory:')
   db.run('CREATE TABLE links (id INTEGER PRIMARY KEY, code TEXT)')
   db.run('CREATE TABLE disabled_codes (code TEXT)')
-  db.run('CREATE TABLE aliases (domain_id INTEGER DEFAULT 0, path TEXT, folded TEXT)')
+  db.run(
+    'CREATE TABLE aliases (domain_id INTEGER DEFAULT 0, path TEXT, small_path TEXT, folded TEXT)',
+  )
   db.query('INSERT INTO disabled_codes VALUES (?)').run(DISABLED)
   const insert = db.prepare('INSERT INTO links VALUES (?, ?)')
   for (let id = 1; id <= count; id++) insert.run(id, code(id))

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { type Address, addressKey, addressOfKey } from '../addresses/address.ts'
+import { type Address, addressKey, addressOfKey, smallPath } from '../addresses/address.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 import type { LinkReads } from './read.ts'
@@ -100,8 +100,11 @@ function codeReads(db: Database) {
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
   const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
-  const nextAliases = db.prepare<Address & { folded: Code | null }, [number, string, number]>(
-    `SELECT domain_id AS domainId, path, folded FROM aliases
+  const nextAliases = db.prepare<
+    Address & { small: string; folded: Code | null },
+    [number, string, number]
+  >(
+    `SELECT domain_id AS domainId, path, small_path AS small, folded FROM aliases
      WHERE (domain_id, path) > (?, ?) ORDER BY domain_id, path LIMIT ?`,
   )
   const aliasCount = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM aliases')
@@ -122,8 +125,9 @@ function codeReads(db: Database) {
       if (typeof after === 'string') {
         const { domainId, path: last } = addressOfKey(after)
         const aliases = nextAliases.all(domainId, last, max)
-        for (const { path, folded } of aliases) {
+        for (const { path, small, folded } of aliases) {
           filter.add(path)
+          filter.add(small)
           // A redirect thread looks for an alias of this form after its code.
           if (folded !== null) filter.add(folded)
         }
@@ -186,9 +190,9 @@ export class CodeFilter {
     return true
   }
 
-  /** Aliases in any case are added in small letters. */
+  /** Aliases are added in small letters too: some are found in any case. */
   mayHaveAlias(path: string): boolean {
-    const small = path.toLowerCase()
+    const small = smallPath(path)
     return this.has(path) || (small !== path && this.has(small))
   }
 }

@@ -39,8 +39,11 @@ export interface LinkSecrets {
 
 export type SecretLink = Link & Pick<LinkSecrets, 'passcodeHash'>
 
-/** A link to create. Its account and time are those of the whole command. */
-export type NewLink = Pick<Link, 'code' | 'url'> & LinkSecrets
+/**
+ * A link to create. Its account and time are those of the whole command. `typedCode`: never beside
+ * a generated code.
+ */
+export type NewLink = Pick<Link, 'code' | 'url'> & Partial<Pick<Link, 'typedCode'>> & LinkSecrets
 
 /**
  * `reused`: the account had a link for this URL already, and this is it. `restored`: its deletion

@@ -566,9 +566,12 @@ export const linkInserter = perConnection((db) => {
     `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash, domain_id)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
   )
+  const setTypedCode = db.prepare<null, [string, number]>(
+    'UPDATE links SET typed_code = ? WHERE id = ?',
+  )
   /** Undefined if the code is in use, disabled or closed by an alias. */
   const asked = (item: NewLink, about: NewLinkOf): Link | undefined => {
-    const { code, url, urlKey, passcodeHash } = item
+    const { code, typedCode = null, url, urlKey, passcodeHash } = item
     const { accountId, createdAt, domainId, properties } = about
     if (isClosed(code)) return undefined
     const domain = domainCell(domainId)
@@ -576,7 +579,9 @@ export const linkInserter = perConnection((db) => {
     if (done.changes === 0) return undefined
     const id = Number(done.lastInsertRowid)
     if (properties) setProperties(id, properties)
-    return { id, code, accountId, url, createdAt, domainId, alias: null }
+    // In a statement of its own: few links have one.
+    if (typedCode !== null) setTypedCode.run(typedCode, id)
+    return { id, code, typedCode, accountId, url, createdAt, domainId, alias: null }
   }
   return {
     asked,
@@ -586,7 +591,7 @@ export const linkInserter = perConnection((db) => {
       for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
         const link = asked(candidate, about)
         if (link) return link
-        candidate = { ...candidate, code: nextCode(candidate.code) }
+        candidate = { ...candidate, code: nextCode(candidate.code), typedCode: null }
       }
       throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
     },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { aliasFields, DomainHost } from '../addresses/schema.ts'
 import { REFUSALS } from '../errors.ts'
-import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
+import { CODE_PATTERN } from '../lib/code.ts'
 import { DestinationModel, destinationsBody, timeBody } from './destination-schema.ts'
 import { PASSCODE_LENGTH } from './link.ts'
 import { LinkPassword } from './link-passwords.ts'
@@ -40,11 +40,8 @@ export const strictBody = <Shape extends z.ZodRawShape>(shape: Shape, message: s
 
 const BAD_CODE = REFUSALS.invalid_code.message()
 
-/** A code to reserve: it must have the form of a code. */
-const NewCode = z
-  .string(BAD_CODE)
-  .regex(CODE_PATTERN, BAD_CODE)
-  .transform((text) => toCode(text) as Code)
+/** A code to reserve: it must have the form of a code. People see it in these letters. */
+const NewCode = z.string(BAD_CODE).regex(CODE_PATTERN, BAD_CODE)
 
 /** An existing code: a text that cannot be a code is an unknown one. */
 const KnownCode = z

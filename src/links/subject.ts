@@ -59,7 +59,7 @@ export const links = subject({
         if (typeof patched === 'string' || 'taken' in patched) return []
         const { accountId, links, aliases } = patched
         const names = namesOf(aliases)
-        const events = links.map(({ id, code, changed }) =>
+        return links.map(({ id, code, changed }) =>
           linkEvent(
             'changed',
             { id, code, accountId },
@@ -70,8 +70,6 @@ export const links = subject({
             },
           ),
         )
-        // Caches hold an alias in any case in other cases too.
-        return aliases?.isAnyCase ? [...events, ...RULES_CHANGED] : events
       },
     }),
 
@@ -91,7 +89,6 @@ export const links = subject({
             changed: ['aliases', 'domain_aliases'],
           }),
         ),
-        // One of the aliases may answer in any case.
         ...(aliases.length > 0 ? RULES_CHANGED : []),
       ],
     }),

@@ -86,7 +86,7 @@ const committed = [
     name: 'a reservation with an alias',
     result: {
       link: { ...link, reused: false },
-      aliases: { changed: [OLD_PATH], isAnyCase: false, isDisplaySet: false },
+      aliases: { changed: [OLD_PATH], isDisplaySet: false },
     },
     run: (links: LinkWriter) => links.createLink(reserve),
     effects: [
@@ -122,13 +122,12 @@ const committed = [
     events: [{ kind: 'changed', changed: [] }],
   },
   {
-    name: 'other aliases, one of them in any case',
+    name: 'other aliases, one of them with a capital letter',
     result: {
       accountId: 7,
       links: [{ id: 1, code: 'SPRING', changed: ['title'] }],
       aliases: {
         changed: [OLD_PATH, { domainId: 0, path: 'Spring' }],
-        isAnyCase: true,
         isDisplaySet: true,
       },
     },
@@ -146,14 +145,11 @@ const committed = [
       'add old-path',
       'change old-path',
       'add Spring',
+      'add spring',
       'add SPRING',
       'change Spring',
-      'change all',
     ],
-    events: [
-      { kind: 'changed', changed: ['title', 'aliases', 'display_alias'], author },
-      { what: 'rules_changed' },
-    ],
+    events: [{ kind: 'changed', changed: ['title', 'aliases', 'display_alias'], author }],
   },
   {
     name: 'a deletion',
@@ -258,7 +254,7 @@ test('caches follow the aliases that another host of a cluster has set', () => {
   const { after, effects } = setUp(() => ({
     accountId: 7,
     links: [{ id: 1, code: 'SPRING', changed: ['domain'] }],
-    aliases: { changed: [OLD_PATH], isAnyCase: false, isDisplaySet: false },
+    aliases: { changed: [OLD_PATH], isDisplaySet: false },
   }))
   after('links.patch')
   expect(effects).toEqual([

@@ -110,7 +110,9 @@ function requirePatched<Result extends object>(
   if (typeof result === 'string' && result in PROBLEMS) {
     throw new AppError('invalid_value', PROBLEMS[result as keyof typeof PROBLEMS])
   }
-  const patched = requireQuota(result, quota) as Result | { taken: string }
-  if ('taken' in patched) throw new AppError('path_taken', patched.taken)
+  const patched = requireQuota(result, quota) as Result | { taken: string; isOtherCase?: boolean }
+  if ('taken' in patched) {
+    throw new AppError(patched.isOtherCase ? 'path_differs_in_case' : 'path_taken', patched.taken)
+  }
   return patched
 }

@@ -129,6 +129,7 @@ test('a page has the same links as a list', async () => {
       url: 'https://example.com/',
       createdAt: 5,
       domainId: 0,
+      typedCode: null,
       alias: null,
     },
   ])

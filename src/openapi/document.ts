@@ -125,8 +125,9 @@ const document = (config: Config, named: NamedSchemas) => ({
         name: 'X-API-Key',
         in: 'header',
         description:
-          "One of the account's keys. A read-only key cannot create or change links (403). On " +
-          'public endpoints a key only decides whose budget is used.',
+          "One of the account's keys. `Authorization: Bearer` can carry it, too. A read-only key " +
+          'cannot create or change links (403). On public endpoints a key only decides whose ' +
+          'budget is used.',
       },
     },
     headers,

@@ -10,7 +10,8 @@ once and is needed to change or delete the code.
 
 ## First request
 
-Create an API key on the **Keys** page of the dashboard, and send it in the \`X-API-Key\` header:
+Create an API key on the **Keys** page of the dashboard, and send it in the \`X-API-Key\` header,
+or as \`Authorization: Bearer\`:
 
 \`\`\`sh
 curl ${baseUrl}/api/shorten \\

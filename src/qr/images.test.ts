@@ -54,6 +54,7 @@ function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
           url: null,
           createdAt: 0,
           domainId: 0,
+          typedCode: null,
           alias: null,
         }),
       },

@@ -1,4 +1,4 @@
-import { findAccount } from '../accounts/keys.ts'
+import { apiKeyOf, findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import { lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
@@ -101,8 +101,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
-      const key = headers.get('x-api-key')
-      account = key === null ? undefined : findAccount(deps, key)
+      account = findAccount(deps, apiKeyOf(headers))
       const current = (found: FoundPath) =>
         found.code !== undefined && versions.ofKey(found.code) !== found.version
           ? find(text, domain)
@@ -134,7 +133,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     }
   }
   const answerForm = (path: string, request: Request): Promise<Answer> | undefined => {
-    const account = findAccount(deps, request.headers.get('x-api-key'))
+    const account = findAccount(deps, apiKeyOf(request.headers))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
     const found = find(lookedUp(path), domains.ofRequest(request))
     return protectedIn(found) && answer(path, request, found)

@@ -10,6 +10,7 @@ test.each([
   ['GET /SPRING26 HTTP/1.1', ['User-Agent: caf\xe9', 'host:hop.test', 'X-Empty:'], false],
   ['GET /SPRING26 HTTP/1.1', [HOST, 'Connection: keep-alive'], false],
   ['GET /SPRING26 HTTP/1.1', [HOST, 'connection:CLOSE '], true],
+  ['GET /SPRING26 HTTP/1.1', [HOST, 'Authorization: Basic OmJlYXJlcg=='], false],
   ['GET /SPRING26 HTTP/1.0', [HOST], true],
 ] as const)('%s with %j is read, and is the last one: %p', (line, headers, isLast) => {
   const request = PlainRequest.read(head(line, ...headers))
@@ -29,6 +30,7 @@ test.each([
   ['no host', head(LINE, 'Accept: */*')],
   ['no header', head(LINE)],
   ['an API key', head(LINE, HOST, 'x-API-key: hop_1')],
+  ['an API key as a bearer token', head(LINE, HOST, 'authorization: BEARER hop_1')],
   ['a length', head(LINE, HOST, 'Content-Length: 0')],
   ['a coding', head(LINE, HOST, 'Transfer-Encoding: chunked')],
   ['an expectation', head(LINE, HOST, 'Expect: 100-continue')],

@@ -14,7 +14,7 @@ const PLAIN = new RegExp(
 )
 /** With one of these, the request has a body, belongs to an account or is no simple one. */
 const UNUSUAL = unusual(
-  'x-api-key|content-length|transfer-encoding|expect|upgrade',
+  'x-api-key:|authorization:[ \\t]*bearer|content-length:|transfer-encoding:|expect:|upgrade:',
   'keep-alive|close',
 )
 const HOST = /\nhost:/i
@@ -117,7 +117,7 @@ export function asLast(bytes: Buffer): Buffer {
 
 /** Any request that is as plain, apart from its method, path and headers. */
 const FRAMED = new RegExp(String.raw`^([A-Z]+) /[!-~]* HTTP/1\.1\r\n${HEADERS}`)
-const UNFRAMED = unusual('transfer-encoding|expect|upgrade', 'keep-alive')
+const UNFRAMED = unusual('transfer-encoding:|expect:|upgrade:', 'keep-alive')
 const LENGTH = /\ncontent-length:[ \t]*(\d{1,15})[ \t]*\r/i
 const LENGTHS = /\ncontent-length/gi
 
@@ -132,7 +132,7 @@ export function bodyLengthOf(head: string): { method: string; bodyLength: number
   return isClear ? { method, bodyLength: Number(length) } : undefined
 }
 
-/** A pattern of the headers with these names, and of `Connection` with other options. */
-function unusual(names: string, options: string): RegExp {
-  return new RegExp(String.raw`\n(?:(?:${names}):|connection:(?!\s*(?:${options})\s*\r))`, 'i')
+/** A pattern of headers with these beginnings, and of `Connection` with other options. */
+function unusual(beginnings: string, options: string): RegExp {
+  return new RegExp(String.raw`\n(?:${beginnings}|connection:(?!\s*(?:${options})\s*\r))`, 'i')
 }

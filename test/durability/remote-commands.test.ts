@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { command, makeAccount, Service } from '../support/binary.ts'
+import { binary, command, makeAccount, Service } from '../support/binary.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -51,6 +51,57 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   expect(svg.code).toBe(0)
   expect(readFileSync(join(folder.path, 'code.svg'), 'utf8')).toStartWith('<svg')
 })
+
+test('hopcode shorten prints the QR code on a terminal and with --qr, and else not', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: join(folder.path, 'data'), BASE_URL: 'https://hop.test' }
+  const apiKey = await makeAccount(env)
+  await using service = await Service.start(env)
+  const remote = { HOPCODE_URL: service.url, HOPCODE_API_KEY: apiKey, TERM: 'xterm' }
+  const shorten = (...options: string[]) =>
+    command(['shorten', 'https://example.com/flyer', ...options], remote)
+  const short = (await shorten()).out.split('\n')[0] ?? ''
+  const shown = await shorten('--qr')
+  expect(shown).toMatchObject({ code: 0, err: '' })
+  expect(await textOfBlocks(shown.out)).toBe(short)
+  expect(shown.out).toEndWith(`\n${short}\n`)
+  expect(JSON.parse((await shorten('--json', '--qr')).out)).toMatchObject({ short_url: short })
+
+  const onTerminal = (columns: number, options = '') => {
+    const line = `stty cols ${columns}; ${binaryPath} shorten https://example.com/flyer ${options}`
+    const { stdout } = Bun.spawnSync(['script', '-qec', line, '/dev/null'], {
+      env: { ...remote, PATH: process.env.PATH },
+      stdin: 'ignore',
+    })
+    return stdout.toString().replaceAll('\r', '')
+  }
+  const binaryPath = await binary()
+  expect(await textOfBlocks(onTerminal(80))).toBe(short)
+  for (const plain of [onTerminal(80, '--no-qr'), onTerminal(30), (await shorten()).out]) {
+    expect(plain).toBe(`${short}\n`)
+  }
+})
+
+const BLACK_ON_WHITE = '\x1b[38;5;16;48;5;231m'
+const RESET = '\x1b[0m'
+
+/** The text of the QR code in lines of half blocks on a white ground. */
+async function textOfBlocks(out: string): Promise<string> {
+  const rows = out.split('\n').flatMap((line) => {
+    if (!line.startsWith(BLACK_ON_WHITE)) return []
+    const blocks = line.slice(BLACK_ON_WHITE.length, -RESET.length)
+    const row = (dark: string) => [...blocks].map((one) => (dark.includes(one) ? 1 : 0))
+    return [row('▀█'), row('▄█')]
+  })
+  const size = rows[0]?.length ?? 0
+  const path = rows.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : '')))
+  const svg = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" width="${size}">`,
+    `<path fill="#ffffff" d="M0 0h${size}v${size}H0z"/>`,
+    `<path fill="#000000" d="${path.join('')}"/></svg>\n`,
+  ].join('')
+  return (await decodeQr(Buffer.from(svg), 'image/svg+xml')).text
+}
 
 test('hopcode link destinations prints the destinations of a link, and sets them', async () => {
   using folder = temporaryFolder()
@@ -125,9 +176,12 @@ test('hopcode links and qr find a link by code, alias, short URL and title', asy
   writeFileSync(file, `${rows.join('\n')}\n`)
   expect((await command(['import', file], remote)).code).toBe(0)
 
-  const aliased = 'https://hop.test/sommer-fest  0 hits  https://example.com/2\n'
-  const poster = 'https://hop.test/POSTER26  0 hits  https://example.com/1\n'
-  const winter = 'https://hop.test/WINTER26  0 hits  https://example.com/3\n'
+  const aliased = 'https://hop.test/sommer-fest  0 hits  Fête  https://example.com/2\n'
+  const poster = 'https://hop.test/POSTER26  0 hits  Été in Rome  https://example.com/1\n'
+  const both = [
+    'https://hop.test/WINTER26  0 hits  Winter in Rome  https://example.com/3\n',
+    'https://hop.test/POSTER26  0 hits  Été in Rome     https://example.com/1\n',
+  ]
   const FOUND = [
     ['poster26', poster],
     ['https://hop.test/poster26', poster],
@@ -137,7 +191,7 @@ test('hopcode links and qr find a link by code, alias, short URL and title', asy
     ['fete', aliased],
     ['ete rome', poster],
     ['ÉTÉ in', poster],
-    ['in rome', winter + poster],
+    ['in rome', both.join('')],
   ] as const
   for (const [text, out] of FOUND) {
     expect([text, await command(['links', text], remote)]).toEqual([
@@ -148,7 +202,16 @@ test('hopcode links and qr find a link by code, alias, short URL and title', asy
   const json = await command(['links', 'fête', '--json'], remote)
   expect(JSON.parse(json.out)).toMatchObject({ display_url: 'https://hop.test/sommer-fest' })
   const all = await command(['links'], remote)
-  expect(all).toEqual({ code: 0, out: winter + aliased + poster, err: '' })
+  expect({ ...all, out: all.out.split('\n') }).toEqual({
+    code: 0,
+    out: [
+      'https://hop.test/WINTER26     0 hits  Winter in Rome  https://example.com/3',
+      'https://hop.test/sommer-fest  0 hits  Fête            https://example.com/2',
+      'https://hop.test/POSTER26     0 hits  Été in Rome     https://example.com/1',
+      '',
+    ],
+    err: '',
+  })
 
   const IMAGES = [
     ['poster26', 'POSTER26'],

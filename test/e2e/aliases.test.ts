@@ -3,7 +3,7 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { problemsOf } from '../support/database.ts'
 import { invalid, messageOf } from '../support/refusals.ts'
 
-/** Aliases: further paths of a link, in exact case. */
+/** Aliases: further paths of a link, in any letter case, or in exact case if they were imported. */
 
 const CODE = 'SPRING26'
 const URL = 'https://example.com/landing'
@@ -12,6 +12,12 @@ const ALL = { env: { IMPORT_ALIASES: 'all' } }
 const patch = (app: TestApp, aliases: unknown, code = CODE, key = 'free') =>
   app.call('PATCH', `/api/links/${code}`, { key, json: { aliases } })
 const follow = (app: TestApp, path: string) => app.call('GET', `/${path}`)
+const importLines = (app: TestApp, lines: readonly object[]) =>
+  app.call('POST', '/api/import', {
+    key: 'free',
+    headers: { 'content-type': 'application/x-ndjson' },
+    raw: lines.map((line) => JSON.stringify(line)).join('\n'),
+  })
 
 const WELL_FORMED = [
   'a',
@@ -61,24 +67,139 @@ test('an alias that was removed is unknown from the next request on', async () =
   expect((await follow(app, 'other-way')).status).toBe(404)
 })
 
-test('two paths that differ in case only lead to different links, and close the code of their form', async () => {
+test('two imported paths that differ in case only lead to different links, and close the code of their form', async () => {
   await using app = await testApp(ALL)
-  const upper = await app.shorten('https://example.com/upper')
-  const lower = await app.shorten('https://example.com/lower')
-  await patch(app, ['AbCdEf'], upper.code)
-  await patch(app, ['abcdef'], lower.code)
+  const [upper, lower] = ['https://example.com/upper', 'https://example.com/lower']
+  await importLines(app, [
+    { url: upper, aliases: ['AbCdEf'] },
+    { url: lower, aliases: ['abcdef'] },
+  ])
   const destinations = async () => {
     const answers = await Promise.all(['AbCdEf', 'abcdef'].map((path) => follow(app, path)))
     return answers.map(({ headers }) => headers.get('location'))
   }
-  expect(await destinations()).toEqual(['https://example.com/upper', 'https://example.com/lower'])
+  expect(await destinations()).toEqual([upper, lower])
   for (const path of ['ABCDEF', 'aBcDeF']) expect((await follow(app, path)).status).toBe(404)
   const refused = await app.call('POST', '/api/reserve', { key: 'pro', json: { code: 'ABCDEF' } })
   expect(refused).toMatchObject({ status: 409, body: { error: 'Code already in use: ABCDEF' } })
-  expect(await destinations()).toEqual(['https://example.com/upper', 'https://example.com/lower'])
-  await patch(app, [], upper.code)
-  await patch(app, [], lower.code)
+  expect(await destinations()).toEqual([upper, lower])
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  for (const { code } of body.items as { code: string }[]) await patch(app, [], code)
   expect(await app.reserve('ABCDEF')).toMatchObject({ code: 'ABCDEF' })
+})
+
+const IN_ANY_CASE: [typed: string, asked: string[]][] = [
+  ['Spring-Team', ['spring-team', 'SPRING-TEAM', 'sPRING-tEAM']],
+  ['abc', ['ABC', 'Abc']],
+  ['Menu/2026', ['menu/2026', 'MENU/2026']],
+  ['Über-Uns', ['über-uns', 'ÜBER-UNS']],
+  ['Printed26', ['printed26', 'PRINTED26']],
+  ['A-path-of-more-than-20-signs', ['a-path-of-more-than-20-signs']],
+]
+test.each(IN_ANY_CASE)(
+  'the alias %s is shown as it was typed, and answers in any case',
+  async (typed, asked) => {
+    await using app = await testApp()
+    await app.claim(CODE, URL)
+    const encode = (path: string) => path.split('/').map(encodeURIComponent).join('/')
+    expect((await patch(app, [typed])).body).toMatchObject({
+      aliases: [typed],
+      display_url: `http://hop.test/${encode(typed)}`,
+    })
+    for (let time = 0; time < 2; time++) {
+      for (const path of [typed, ...asked]) {
+        const { headers, status } = await follow(app, encode(path))
+        expect([path, status, headers.get('location')]).toEqual([path, 302, URL])
+      }
+    }
+    const { body } = await app.call('GET', `/api/links/${CODE}`, { key: 'free' })
+    expect(body.hit_count).toBe(2 * (1 + asked.length))
+    // Another account cannot have it in other letters.
+    await app.claim('TAKEN026', URL, 'pro')
+    for (const path of asked) {
+      const error = `Path already in use: ${path}`
+      expect(await patch(app, [path], 'TAKEN026', 'pro')).toMatchObject({
+        status: 409,
+        body: { error },
+      })
+    }
+    // Gone in each case that was asked for.
+    await patch(app, [])
+    for (const path of [typed, ...asked]) expect((await follow(app, encode(path))).status).toBe(404)
+    expect(await patch(app, asked.slice(0, 1), 'TAKEN026', 'pro')).toMatchObject({ status: 200 })
+    expect(problemsOf(app)).toEqual([])
+  },
+)
+
+test('an alias that is typed again in other letters is shown in them, and stays the displayed one', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const set = (json: object) => app.call('PATCH', `/api/links/${CODE}`, { key: 'free', json })
+  await set({ aliases: ['spring-sale', 'newest'], display_alias: 'spring-sale' })
+  expect((await set({ aliases: ['Spring-SALE', 'newest'] })).body).toMatchObject({
+    aliases: ['Spring-SALE', 'newest'],
+    display_alias: 'Spring-SALE',
+    display_url: 'http://hop.test/Spring-SALE',
+  })
+  for (const path of ['spring-sale', 'Spring-SALE']) {
+    expect((await follow(app, path)).status).toBe(302)
+  }
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('an alias that differs from one in exact case in its letters only is refused with a sentence', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const old = 'https://example.com/old'
+  await importLines(app, [{ url: old, aliases: ['Printed-Path', 'Über', 'AbCdEf'] }])
+  for (const path of ['printed-path', 'PRINTED-PATH', 'über', 'ABCDEF'] as const) {
+    const refused = await patch(app, [path])
+    const error = expect.stringMatching(/differs from another path in letter case only/)
+    expect([path, refused]).toMatchObject([path, { status: 409, body: { error } }])
+  }
+  for (const both of [
+    ['Menu', 'menu'],
+    ['menu', 'MENU', 'other'],
+  ]) {
+    expect(await patch(app, both)).toMatchObject({
+      status: 409,
+      body: { error: expect.stringMatching(/differs from another path in letter case only/) },
+    })
+  }
+  // The imported one answers as it did.
+  expect((await follow(app, 'Printed-Path')).headers.get('location')).toBe(old)
+  expect((await follow(app, 'printed-path')).status).toBe(404)
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('aliases in both letter case rules, the displayed one and typed codes survive an export and an import', async () => {
+  await using app = await testApp()
+  await importLines(app, [
+    { code: 'Summer26', url: 'https://example.com/1' },
+    { code: 'WINTER26', url: 'https://example.com/2', aliases: ['Exact-Path'] },
+  ])
+  const set = (json: object) => app.call('PATCH', '/api/links/WINTER26', { key: 'free', json })
+  await set({ aliases: ['Exact-Path', 'Any-Case', 'Other-Path'], display_alias: 'Any-Case' })
+  const before = await app.call('GET', '/api/links', { key: 'free' })
+  const { text } = await app.call('GET', '/api/export', { key: 'free' })
+  await using other = await testApp()
+  const raw = text
+  const headers = { 'content-type': 'application/x-ndjson' }
+  await other.call('POST', '/api/import', { key: 'free', headers, raw })
+  const after = await other.call('GET', '/api/links', { key: 'free' })
+  expect(after.body).toEqual(before.body)
+  expect(after.text).toContain('http://hop.test/Summer26')
+  const statuses = await Promise.all(
+    ['exact-path', 'Exact-Path', 'any-case', 'OTHER-path', 'SUMMER26', 'summer26'].map(
+      async (path) => (await follow(other, path)).status,
+    ),
+  )
+  expect(statuses).toEqual([404, 302, 302, 302, 302, 302])
+  // The same file again finds all of it.
+  expect(await other.call('POST', '/api/import', { key: 'free', headers, raw })).toMatchObject({
+    body: { links: 0 },
+  })
+  expect(problemsOf(other)).toEqual([])
 })
 
 test('the aliases of a deleted link are gone, and never lead to the next link of its code', async () => {
@@ -182,17 +303,42 @@ test('properties and aliases are changed together, or not at all', async () => {
   })
 })
 
-test('accounts that are not owners can remove aliases, and add none', async () => {
-  await using app = await testApp()
+const OWNERS: Record<string, string>[] = [
+  { ALIASES: 'owners' },
+  { SIGNUP: 'open' },
+  { IMPORT_ALIASES: 'owners' },
+  { ALIASES: 'owners', IMPORT_ALIASES: 'all' },
+]
+test.each(OWNERS)(
+  'with %j, accounts that are not owners can remove aliases, and add none',
+  async (env) => {
+    await using app = await testApp({ env })
+    await app.claim(CODE, URL)
+    expect(await patch(app, ['spring-sale'])).toMatchObject({
+      status: 403,
+      body: { error: messageOf('alias_not_allowed') },
+    })
+    app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 1'))
+    expect(await patch(app, ['spring-sale', 'b-b'])).toMatchObject({ status: 200 })
+    app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 0'))
+    expect((await patch(app, ['b-b'])).body.aliases).toEqual(['b-b'])
+    // The letters of a code are no alias.
+    await app.call('POST', '/api/reserve', { key: 'free', json: { code: 'Summer26' } })
+    const { body } = await app.call('GET', '/api/links/SUMMER26', { key: 'free' })
+    expect(body.display_url).toBe('http://hop.test/Summer26')
+  },
+)
+
+const EVERYBODY: Record<string, string>[] = [
+  {},
+  { SIGNUP: 'open', ALIASES: 'all' },
+  { SIGNUP: 'open', IMPORT_ALIASES: 'all' },
+  { ALIASES: 'all', IMPORT_ALIASES: 'owners' },
+]
+test.each(EVERYBODY)('with %j, every account can add aliases', async (env) => {
+  await using app = await testApp({ env })
   await app.claim(CODE, URL)
-  expect(await patch(app, ['spring-sale'])).toMatchObject({
-    status: 403,
-    body: { error: messageOf('alias_not_allowed') },
-  })
-  app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 1'))
-  expect(await patch(app, ['spring-sale', 'b-b'])).toMatchObject({ status: 200 })
-  app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 0'))
-  expect((await patch(app, ['b-b'])).body.aliases).toEqual(['b-b'])
+  expect(await patch(app, ['spring-sale'])).toMatchObject({ status: 200 })
 })
 
 test('aliases count towards the bytes that an account may store', async () => {

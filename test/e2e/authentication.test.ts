@@ -64,6 +64,7 @@ test('a missing, empty or unmatched key is 401 wherever one is required, and doe
   const ended = app.rotateKey('pro', { now: true })
   const unknown = forgeKey('0'.repeat(30))
   const header = (value: string): CallOptions => ({ headers: { 'x-api-key': value } })
+  const bearer = (authorization: string): CallOptions => ({ headers: { authorization } })
   const forms: Record<string, CallOptions> = {
     missing: {},
     empty: header(''),
@@ -84,7 +85,19 @@ test('a missing, empty or unmatched key is 401 wherever one is required, and doe
     'twice in one header': header(`${key}, ${key}`),
     'quoted like SQL': header(`${key}' OR '1'='1`),
     'ten thousand characters': header(key.repeat(250)),
-    'as a bearer token': { headers: { authorization: `Bearer ${key}` } },
+    'unknown, as a bearer token': bearer(`Bearer ${unknown}`),
+    'ended, as a bearer token': bearer(`Bearer ${ended}`),
+    'twice as a bearer token': bearer(`Bearer ${key}, Bearer ${key}`),
+    'with another word behind it': bearer(`Bearer ${key} ${key}`),
+    'after no scheme': bearer(key),
+    'after another scheme': bearer(`Basic ${key}`),
+    'as a password': bearer(`Basic ${btoa(`:${key}`)}`),
+    'unknown, beside a good bearer token': {
+      headers: { 'x-api-key': unknown, authorization: `Bearer ${key}` },
+    },
+    'empty, beside a good bearer token': {
+      headers: { 'x-api-key': '', authorization: `Bearer ${key}` },
+    },
   }
   for (const [form, options] of Object.entries(forms)) {
     for (const [index, endpoint] of [...WITH_KEY, ...BEYOND_THE_SPEC].entries()) {
@@ -107,6 +120,31 @@ test('a missing, empty or unmatched key is 401 wherever one is required, and doe
   }
   expect(await app.call('GET', '/api/lookup/CLAIMED1')).toMatchObject({ status: 404 })
   expect(app.log.join('\n')).not.toContain(key.slice(10))
+})
+
+test('a bearer token is a key wherever X-API-Key is one, and charged as that', async () => {
+  await using app = await testApp()
+  const { code } = await app.shorten('https://example.com/', 'pro')
+  const key = app.key('pro')
+  const left = (headers: Headers) => Number(headers.get('x-ratelimit-remaining'))
+  for (const endpoint of [...WITH_KEY, ...BEYOND_THE_SPEC, ...PUBLIC]) {
+    const at = nameOf(endpoint)
+    const ask = (headers: Record<string, string>) =>
+      app.call(endpoint.method, pathOf(endpoint, code), {
+        // The field is unknown everywhere: nothing is written.
+        ...(endpoint.method !== 'GET' && { json: { nothing: 1 } }),
+        headers,
+      })
+    const first = await ask({ 'x-api-key': key })
+    expect([at, first.status]).not.toEqual([at, 401])
+    for (const [i, authorization] of [`Bearer ${key}`, `bearer  ${key}`].entries()) {
+      const { status, headers } = await ask({ authorization })
+      const limit = first.headers.get('x-ratelimit-limit')
+      expect([at, status, headers.get('x-ratelimit-limit')]).toEqual([at, first.status, limit])
+      expect([at, left(headers)]).toEqual([at, left(first.headers) - 1 - i])
+    }
+    app.advance(60_000)
+  }
 })
 
 test('a key in the query or in the body opens nothing', async () => {

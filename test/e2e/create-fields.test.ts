@@ -181,7 +181,7 @@ test('what is in use is 409 and creates nothing', async () => {
 })
 
 test('only owners create links with aliases, and the whole link counts towards the quota', async () => {
-  await using app = await testApp({ env: { FREE_URL_BYTES_MAX: '100' } })
+  await using app = await testApp({ env: { ALIASES: 'owners', FREE_URL_BYTES_MAX: '100' } })
   expect(await shorten(app, { url: URL, aliases: ['printed'] })).toMatchObject({
     status: 400,
     body: { error: invalid('aliases') },

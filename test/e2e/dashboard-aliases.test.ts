@@ -108,6 +108,17 @@ test('a QR code of an alias contains its address', async () => {
   expect((await free.get(`${PATH}/qr.png?alias=other`)).status).toBe(404)
 })
 
+test('the page of a member who may not have aliases does not offer them', async () => {
+  await using app = await testApp({ env: { ALIASES: 'owners' } })
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26')
+  const { text } = await free.get(SETTINGS)
+  expect(text).not.toContain('New address')
+  expect(text).toContain('ask an owner of this service')
+  const refused = await free.post(`${PATH}/aliases`, { add: 'a-b' }, { from: SETTINGS })
+  expect(refused.status).toBe(403)
+})
+
 test('the newest address is shown until another is chosen, on the page and in what is copied', async () => {
   await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const free = await makeMember(app, 'free@example.com')

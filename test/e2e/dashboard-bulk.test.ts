@@ -219,3 +219,62 @@ test('all new links get the tags, and a link that the account had stays as it is
   expect(kept(refused.text)).toBe('https://d.example/')
   expect(await totalOf(app)).toBe(3)
 })
+
+test('lines of url,path have their own paths, from a file and pasted, and columns that are not read are named', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('TAKEN026', 'https://taken.example/', 'pro')
+  const file = [
+    'Title,url,path,<b>',
+    'One,https://a.example/,Spring-Team,x',
+    'Two,https://b.example/,Summer26,',
+    'Three,https://c.example/,,',
+    'Four,https://d.example/,taken026,',
+    'Five,https://e.example/,spring-team,',
+    'Six,"https://f.example/?q=1,2",app,',
+    'Seven,nonsense,seven-7,',
+  ].join('\n')
+  const urls = 'url;path\nhttps://g.example/;Menu/2026\nhttps://h.example/;\n'
+  const { status, text } = await send(app, free, { urls, file })
+  expect([status, rowsOf(text)]).toEqual([200, [4, 5]])
+  for (const address of ['Spring-Team', 'Summer26', 'Menu/2026']) {
+    expect(text).toContain(`value="http://hop.test/${address}"`)
+  }
+  expect(text).toContain('Title, &lt;b&gt;')
+  for (const reason of ['Code already in use: TAKEN026', 'Path already in use: spring-team']) {
+    expect(text).toContain(reason)
+  }
+  expect(text).toContain('This path belongs to the service.')
+  for (const [path, url] of [
+    ['SPRING-team', 'https://a.example/'],
+    ['summer26', 'https://b.example/'],
+    ['menu/2026', 'https://g.example/'],
+  ] as const) {
+    expect((await app.call('GET', `/${path}`)).headers.get('location')).toBe(url)
+  }
+  expect(await totalOf(app)).toBe(5)
+  // What failed can be sent again as it stands.
+  const rest = kept(text)
+    .replaceAll('&quot;', '"')
+    .replaceAll('\r', '')
+    .replace('taken026', 'free-26')
+    .replace('"app"', '"our-app"')
+  expect(rest).toStartWith('url,path\n"https://d.example/","free-26"\n')
+  expect(rowsOf((await send(app, free, { urls: rest })).text)).toEqual([2, 2])
+})
+
+test('the same file with paths again finds its links, and an account without paths is told what helps', async () => {
+  await using app = await testApp({ env: { ALIASES: 'owners' } })
+  const free = await makeMember(app, 'free@example.com')
+  const file = 'url,path\nhttps://a.example/,Summer26\nhttps://a.example/,spring-team\n'
+  for (const rows of [
+    [1, 1],
+    [1, 1],
+  ]) {
+    const { text } = await send(app, free, { file })
+    expect(rowsOf(text)).toEqual(rows)
+    expect(text).toContain('such as springteam, or ask an owner of this service')
+    expect(text).toContain('value="http://hop.test/Summer26"')
+  }
+  expect(await totalOf(app)).toBe(1)
+})

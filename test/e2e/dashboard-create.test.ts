@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
 import { problemsOf } from '../support/database.ts'
+import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
 
 /** The form that creates a link: its URL, a path of any form, and its first properties. */
@@ -55,7 +56,7 @@ test('a path is reserved without a URL, as a code or as an alias', async () => {
   for (const path of ['spring26', 'menu']) {
     const { text } = await free.post(LINKS, { url: '', code: path })
     expect(text).toContain('The path is yours')
-    expect(text).toContain(`hop.test/${path === 'menu' ? 'menu' : 'SPRING26'}</data>`)
+    expect(text).toContain(`hop.test/${path}</data>`)
   }
   expect(await linkAt(app, await newestCode(app))).toMatchObject({ url: null, aliases: ['menu'] })
 })
@@ -100,4 +101,49 @@ test('a further link is created at once with its URL: a refusal leaves nothing, 
   expect([await total(app), created()]).toEqual([2, 2])
   expect((await app.call('GET', '/a-flyer')).status).toBe(404)
   expect(problemsOf(app)).toEqual([])
+})
+
+test('a code is shown, copied and printed in the letters that were typed, and answers in any case', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { text } = await free.post(LINKS, { url: URL, code: 'Summer26' })
+  expect(text).toContain('value="http://hop.test/Summer26"')
+  for (const page of [LINKS, `${LINKS}?q=summer`, `${LINKS}/SUMMER26/settings`]) {
+    const shown = (await free.get(page)).text
+    expect([page, shown.includes('hop.test/Summer26')]).toEqual([page, true])
+    expect([page, shown.includes('hop.test/SUMMER26')]).toEqual([page, false])
+  }
+  const cookie = [...free.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const image = await fetch(`${app.url}${LINKS}/SUMMER26/qr.png`, { headers: { cookie } })
+  expect((await decodeQr(await image.bytes())).text).toBe('http://hop.test/Summer26')
+  for (const path of ['Summer26', 'SUMMER26', 'summer26']) {
+    expect((await app.call('GET', `/${path}`)).headers.get('location')).toBe(URL)
+  }
+  // The endpoints of the contract have the code.
+  expect((await app.call('GET', '/api/list', { key: 'free' })).body.items).toMatchObject([
+    { code: 'SUMMER26', short_url: 'http://hop.test/SUMMER26', hit_count: 3 },
+  ])
+  const again = await free.post(LINKS, { url: URL, code: 'sumMER26' })
+  expect([again.status, again.invalid]).toEqual([422, ['code']])
+  const { body } = await app.call('POST', '/api/shorten', {
+    key: 'free',
+    json: { url: `${URL}/2`, code: 'winter26' },
+  })
+  expect(body).toMatchObject({ code: 'WINTER26', short_url: 'http://hop.test/WINTER26' })
+  expect(await linkAt(app, 'WINTER26')).toMatchObject({ display_url: 'http://hop.test/winter26' })
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('an account that can have codes only is told what helps: its owner the setting, others the cure', async () => {
+  await using app = await testApp({ env: { ALIASES: 'owners' } })
+  const free = await makeMember(app, 'free@example.com')
+  const sent = { url: URL, code: 'spring-team' }
+  const refused = await free.post(LINKS, sent)
+  expect([refused.status, refused.invalid]).toEqual([422, ['code']])
+  expect(refused.text).toContain('such as springteam, or ask an owner of this service')
+  expect(refused.text).not.toContain('ALIASES')
+  expect((await free.get(`${LINKS}/code?code=spring-team`)).text).toContain('springteam')
+  app.administer(({ db }) => db.run('UPDATE people SET is_owner = 1'))
+  expect((await free.post(LINKS, sent)).text).toContain('ALIASES=all')
+  expect(await total(app)).toBe(0)
 })

@@ -88,7 +88,8 @@ test('asking for free codes is charged like a lookup', async () => {
   for (let n = 0; n < 300; n++) expect((await ask()).status).toBe(200)
   expect((await ask()).status).toBe(429)
   expect((await app.call('GET', '/api/list', { key: 'free' })).status).toBe(429)
-  expect((await free.get(`${LINKS}/code?code=MY-CODE`)).status).toBe(200)
+  expect((await free.get(`${LINKS}/code?code=MY-CODE`)).status).toBe(429)
+  expect((await free.get(`${LINKS}/code?code=MY//CODE`)).status).toBe(200)
 })
 
 test('a URL in the address of the page is in the form, and is kept through the sign-in', async () => {

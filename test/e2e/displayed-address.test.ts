@@ -89,7 +89,8 @@ test('the endpoints of the contract keep the code, and exports have the displaye
   expect(csv.text).toMatch(/^https?:\/\/[^,]+\/printed,SPRING26,/m)
   const { text } = await app.call('GET', '/api/export', { key: 'free' })
   expect(JSON.parse(text.trim().split('\n')[1] ?? '')).toMatchObject({
-    aliases: ['printed', 'spare'],
+    aliases_any_case: ['printed', 'spare'],
+    display_alias: 'printed',
   })
 })
 

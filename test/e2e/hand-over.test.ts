@@ -352,7 +352,7 @@ const RIGHTS = [
 ] as const
 
 test.each(RIGHTS)('links with %s of an owner’s account go to no other account', async (_, json) => {
-  await using app = await testApp({ env: { DESTINATION_RULES: 'owners' } })
+  await using app = await testApp({ env: { ALIASES: 'owners', DESTINATION_RULES: 'owners' } })
   const { pro, enterprise, from, to } = await proAndEnterprise(app)
   await addDomain(app.administration, operatorOf(app.administration), { host: 'go.example' })
   const { code } = await app.shorten('https://example.com/menu', 'pro')

@@ -76,7 +76,7 @@ test('a file is imported with a report, and again without a change', async () =>
     { url: 'https://example.com/3', aliases: ['AbCdEf'] },
     { url: 'https://example.com/4', aliases: ['abcdef'] },
     { url: 'https://example.com/2', aliases: ['spring-sale'] },
-    { code: 'SPRING26', url: 'https://example.com/1', title: 'One', hits: 9 },
+    { code: 'Spring26', url: 'https://example.com/1', title: 'One', hits: 9 },
   ])
   expect((await run('check')).out).toContain('All is well.')
 })
@@ -207,7 +207,7 @@ test('with a key it works from another machine, and the plan bounds each request
   const { api_key: key } = JSON.parse(
     (await run('account create --email free@example.com --plan free --json')).out,
   ) as { api_key: string }
-  await using service = await Service.start(env)
+  await using service = await Service.start({ ...env, ALIASES: 'owners' })
   const rows = Array.from({ length: 250 }, (_, n) => `https://example.com/${n},code${n}x`)
   writeFileSync(file, `url,slug\n${rows.join('\n')}\nhttps://example.com/,a-b\n`)
   const remote = { HOPCODE_URL: service.url, HOPCODE_API_KEY: key, DATA_DIR: set.folder.path }

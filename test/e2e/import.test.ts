@@ -336,8 +336,8 @@ test('requests that are none are refused as a whole', async () => {
   })
 })
 
-test('members cannot import aliases, and codes they can', async () => {
-  await using app = await testApp()
+test('with ALIASES=owners, members cannot import aliases, and codes they can', async () => {
+  await using app = await testApp({ env: { ALIASES: 'owners' } })
   const url = 'https://example.com/'
   expect(
     await outcomes(app, [
@@ -369,12 +369,12 @@ test('a row that is stored already exists, whatever was blocked or closed later'
   ]
   writeFileSync(list, '')
   {
-    const env = { ...options.env, IMPORT_ALIASES: 'all' }
-    await using app = await testApp({ ...options, env })
+    await using app = await testApp(options)
     expect(new Set(await outcomes(app, lines))).toEqual(new Set(['created', 'created_alias']))
   }
   writeFileSync(list, '0.0.0.0 blocked.example\n')
-  await using app = await testApp(options)
+  const env = { ...options.env, ALIASES: 'owners' }
+  await using app = await testApp({ ...options, env })
   app.rotateKey('free')
   for (const query of ['?dry_run=true', '']) {
     expect(await outcomes(app, [...lines, ...others], query)).toEqual([

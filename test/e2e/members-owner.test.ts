@@ -30,7 +30,7 @@ async function rightsOf(app: TestApp, key = 'free'): Promise<number[]> {
 }
 
 const REFUSED = [403, 400, 403]
-const ENV = { DESTINATION_RULES: 'owners' }
+const ENV = { ALIASES: 'owners', DESTINATION_RULES: 'owners' }
 
 test('an owner of the service who joins an account gives it no rights of an owner', async () => {
   await using app = await testApp({ env: ENV })

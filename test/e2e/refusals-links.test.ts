@@ -79,7 +79,7 @@ const NEW: Scenario<Who>[] = [
 const asked = (paths: readonly string[]) =>
   paths.map((path) => `GET ${LINKS}/code?${new URLSearchParams({ code: path })}` as const)
 const SHORT = ['MY-CODE', 'short', '<b>', 'menu']
-const TAKEN = ['taken', 'Menu', '/grün', 'http://hop.test/gr%C3%BCn', 'api/x']
+const TAKEN = ['taken', 'Menu', 'mENU', '/grün', 'http://hop.test/gr%C3%BCn', 'api/x']
 
 /** What the form says while a path is typed. */
 const WHILE_TYPED: Scenario<Who>[] = [
@@ -93,7 +93,7 @@ const WHILE_TYPED: Scenario<Who>[] = [
   { who: 'free', request: asked(SHORT), status: 200, body: '6 to 20 letters', not: /<b>/ },
   { who: 'free', request: asked(['']), status: 200, not: /Taken|Free|letters/ },
   { who: 'owner', request: asked(TAKEN), status: 200, body: />Taken</ },
-  { who: 'owner', request: asked(['menu', 'm']), status: 200, body: />Free</ },
+  { who: 'owner', request: asked(['menu-2', 'm']), status: 200, body: />Free</ },
   { who: 'owner', request: asked(['a?b']), status: 200, body: 'must not contain' },
 ]
 
@@ -222,4 +222,10 @@ const SELECTED: Scenario<Who>[] = [
   },
 ]
 
-scenarios(sharedApp(links), [...NEW, ...WHILE_TYPED, ...ONE, ...OTHERS, ...SELECTED])
+scenarios(sharedApp(links, { env: { ALIASES: 'owners' } }), [
+  ...NEW,
+  ...WHILE_TYPED,
+  ...ONE,
+  ...OTHERS,
+  ...SELECTED,
+])

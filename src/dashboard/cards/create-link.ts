@@ -18,6 +18,7 @@ import {
   closeButton,
   domainChoices,
   linkPath,
+  noOtherPaths,
   passcodeOnce,
   qrPicture,
 } from '../ui/link-parts.ts'
@@ -34,11 +35,11 @@ export interface Created {
   passcode: string | null
 }
 
-/** The path that the form names: a code if it has the form of one, else an alias. */
+/** The path of a new link. */
 interface NewPath {
-  domain: number
-  code?: Code
-  aliases?: { add: Address[] }
+  address: Address
+  /** A code, as it was typed, if the path has its form, else an alias. */
+  fields: Pick<NewLinkFields, 'domain' | 'code' | 'aliases'>
 }
 
 export async function createLink(context: PageContext): Promise<Created> {
@@ -46,7 +47,7 @@ export async function createLink(context: PageContext): Promise<Created> {
   spendWrite(context)
   const path = readPath(context)
   const domain = readDomain(context)
-  const fields: NewLinkFields = { ...readNewProperties(context), domain, ...path }
+  const fields: NewLinkFields = { ...readNewProperties(context), domain, ...path?.fields }
   const sent = campaignWriter(context)(form.text('url'))
   if (sent === '' && !path) throw refuseAt('url', 'Paste a URL, or choose a path to reserve.')
   if (sent === '') return reserveLink(context, fields)
@@ -67,9 +68,11 @@ async function reserveLink(
   { code, ...fields }: NewLinkFields,
 ): Promise<Created> {
   const free = code ?? newCode(deps.random)
-  const { passcode } = await atPath(() => reserve(deps, user.account, free, fields))
-  return { kind: 'reserved', code: free, url: null, passcode }
+  const reserved = await atPath(() => reserve(deps, user.account, free, fields))
+  return { kind: 'reserved', code: reserved.code as Code, url: null, passcode: reserved.passcode }
 }
+
+const PATH_ERRORS = ['code_in_use', 'path_taken', 'path_differs_in_case']
 
 /** Shows an error at the field that caused it. */
 async function atPath<Result>(create: () => Promise<Result>): Promise<Result> {
@@ -77,7 +80,7 @@ async function atPath<Result>(create: () => Promise<Result>): Promise<Result> {
     return await create()
   } catch (error) {
     if (!isFormError(error) || error instanceof FormRefusal) throw error
-    if (error.code === 'code_in_use' || error.code === 'path_taken') {
+    if (PATH_ERRORS.includes(error.code)) {
       throw refuseAt('code', error.message)
     }
     if (error.message === BAD_DOMAIN) {
@@ -88,23 +91,31 @@ async function atPath<Result>(create: () => Promise<Result>): Promise<Result> {
   }
 }
 
-const CODE_RULE = '6 to 20 letters and digits'
+const readPath = (context: PageContext): NewPath | undefined => {
+  const { deps, form } = context
+  return newPath(context, form.text('code'), deps.addresses.idOf(form.text('domain')))
+}
 
-/** Throws `FormRefusal` for a path that the account cannot have. */
-function readPath({ deps, user, form }: PageContext): NewPath | undefined {
-  const named = typedAddress(deps, form.text('code'))
-  const { domainId: domain = deps.addresses.idOf(form.text('domain')), path } = named
+/**
+ * The path in a text that a person has typed, on the domain `chosen` unless it names one. Throws
+ * `FormRefusal` at `code` for a path that the account cannot have.
+ */
+export function newPath(
+  { deps, user }: Pick<PageContext, 'deps' | 'user'>,
+  text: string,
+  chosen: number,
+): NewPath | undefined {
+  const { domainId: domain = chosen, path } = typedAddress(deps, text)
   if (path === '') return undefined
-  const code = toCode(path)
-  if (code) return { domain, code }
+  const address = { domainId: domain, path }
+  if (toCode(path)) return { address, fields: { domain, code: path } }
   const { aliasRules } = deps
-  if (!aliasRules.mayAdd(user.account.id)) {
-    throw refuseAt('code', `Use ${CODE_RULE}. Only owners of this service have other paths.`)
-  }
+  if (!aliasRules.mayAdd(user.account.id)) throw refuseAt('code', noOtherPaths(user, path))
   const { success, data, error } = AliasPath.safeParse(path)
   if (!success) throw refuseAt('code', pathProblem(error.issues[0]?.message))
   if (aliasRules.isReserved(data)) throw refuseAt('code', 'This path belongs to the service.')
-  return { domain, aliases: { add: [{ domainId: domain, path: data }] } }
+  const alias = { domainId: domain, path: data }
+  return { address: alias, fields: { domain, aliases: { add: [alias] } } }
 }
 
 /** The domain that the form names; undefined without a choice. */
@@ -120,7 +131,7 @@ export async function pathStatus({ deps, user, query }: PageContext): Promise<Ht
   if (path === '') return html``
   const code = toCode(path)
   const { aliasRules } = deps
-  if (!code && !aliasRules.mayAdd(user.account.id)) return html`${CODE_RULE}`
+  if (!code && !aliasRules.mayAdd(user.account.id)) return html`${noOtherPaths(user, path)}`
   const { data: alias, error } = AliasPath.safeParse(path)
   if (alias === undefined) return html`${pathProblem(error?.issues[0]?.message)}`
   const budget = deps.limiter.takeOf(user.account, 'read')
@@ -130,7 +141,8 @@ export async function pathStatus({ deps, user, query }: PageContext): Promise<Ht
   const isTaken =
     (code && deps.destinations.findByCode(code) !== undefined) ||
     aliasRules.isReserved(alias) ||
-    (domain && deps.data.aliases.findByPath(alias, domain) !== undefined)
+    (domain && deps.data.aliases.findByPath(alias, domain) !== undefined) ||
+    deps.data.aliases.isTaken({ domainId, path: alias })
   return isTaken
     ? html`<span class="badge bad">Taken</span>`
     : html`<span class="badge good">Free</span>`

@@ -68,7 +68,7 @@ const definedOf = (query: Query): Record<string, string> =>
 /** The address in the code: the displayed one, or what `alias` names; empty for the code. */
 function chosenAddress({ addresses, data }: DashboardDeps, link: Link, { alias }: Query) {
   if (alias === undefined) return addresses.display(link)
-  if (alias === '') return addresses.short(link)
+  if (alias === '') return addresses.withCode(link)
   const found = data.aliases.ofLink(link.id).find((known) => addresses.textOf(known) === alias)
   if (found === undefined) throw new AppError('page_not_found')
   return addresses.alias(found)
@@ -146,7 +146,7 @@ function addressField({ addresses, data }: DashboardDeps, link: Link, alias: str
     label: 'Address in the code',
     value: alias,
     choices: [
-      { value: '', label: addressText(addresses.short(link)) },
+      { value: '', label: addressText(addresses.withCode(link)) },
       ...all.map((one) => ({
         value: addresses.textOf(one),
         label: addressText(addresses.alias(one)),

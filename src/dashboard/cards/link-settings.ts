@@ -15,7 +15,14 @@ import type { DashboardDeps } from '../deps.ts'
 import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
-import { addressText, badge, domainChoices, linkPath, replacesMain } from '../ui/link-parts.ts'
+import {
+  addressText,
+  badge,
+  domainChoices,
+  linkPath,
+  noOtherPaths,
+  replacesMain,
+} from '../ui/link-parts.ts'
 import { campaignFields, campaignWriter } from './campaign.ts'
 import { linkPasswordCard, saveLinkPassword } from './link-password.ts'
 import { propertiesForm, saveProperties } from './link-properties.ts'
@@ -126,7 +133,8 @@ function addressCard(context: PageContext, link: Link): Html {
   const { deps, user } = context
   const { aliasRules, addresses } = deps
   const all = deps.data.aliases.ofLink(link.id)
-  const mayAdd = aliasRules.mayAdd(user.account.id) && all.length < ALIASES_MAX
+  const mayHave = aliasRules.mayAdd(user.account.id)
+  const mayAdd = mayHave && all.length < ALIASES_MAX
   const action = `${linkPath(link.code)}/aliases`
   const hosts = deps.data.domains.listFor(user.account.id).map(({ host }) => host)
   const row = (alias: Address): Html => {
@@ -147,10 +155,11 @@ function addressCard(context: PageContext, link: Link): Html {
     <p class="hint">All of them lead to the destination. The one that is shown is used in lists,
       when you copy the link, and for its QR code.</p>
     <ul class="plain-list">
-      <li class="row"><code>${addressText(addresses.short(link))}</code>
+      <li class="row"><code>${addressText(addresses.withCode(link))}</code>
         ${link.alias === null && badge({ label: 'Shown', kind: 'good' })}</li>
       ${all.map(row)}
     </ul>
+    ${mayHave || html`<p class="hint">${noOtherPaths(user, '')}</p>`}
     ${
       mayAdd &&
       parts.form(user, action, [
@@ -164,7 +173,7 @@ function addressCard(context: PageContext, link: Link): Html {
         parts.field({
           ...typed(context, 'add'),
           label: 'New address',
-          hint: 'A path such as spring-sale. Letter case matters.',
+          hint: 'A path such as spring-sale. It is shown as you type it, and works in any case.',
           autocomplete: 'off',
           extra: { maxlength: 1000, placeholder: 'spring-sale', spellcheck: 'false' },
         }),

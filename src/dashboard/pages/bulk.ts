@@ -1,18 +1,34 @@
+import { resolveLink } from '../../addresses/resolve.ts'
 import { AppError } from '../../errors.ts'
-import { linesOf, readUrls, type UrlLine } from '../../import/read-urls.ts'
+import {
+  hasPathColumn,
+  linesOf,
+  readUrls,
+  type UrlFile,
+  type UrlLine,
+} from '../../import/read-urls.ts'
 import { SourceError } from '../../import/source.ts'
+import type { Code } from '../../lib/code.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import { checkUrl } from '../../links/check.ts'
-import { bulk } from '../../links/create.ts'
+import { bulk, createdView, shorten } from '../../links/create.ts'
 import { changeProperties } from '../../links/properties.ts'
 import { BAD_TAGS, type BulkItemView, PropertiesBody } from '../../links/schema.ts'
 import { withScheme } from '../../links/url.ts'
 import { type PageContext, spendWrite } from '../auth/guard.ts'
 import { campaignFields, campaignWriter } from '../cards/campaign.ts'
+import { newPath } from '../cards/create-link.ts'
 import { signedInPages } from '../page-routes.ts'
-import { fileResponse, isFormError, isTemporary, refuseAt, wordingOf } from '../responses.ts'
+import {
+  FormRefusal,
+  fileResponse,
+  isFormError,
+  isTemporary,
+  refuseAt,
+  wordingOf,
+} from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
@@ -33,9 +49,9 @@ export const bulkPages = signedInPages({
       // First, because reading a file is the most expensive part.
       spendWrite(context)
       const tags = readTags(context)
-      const items = await shortenAll(context)
+      const { items, ignored } = await shortenAll(context)
       const problem = await addTags(context, items, tags)
-      return resultResponse(context, items, problem)
+      return resultResponse(context, { items, ignored, problem })
     },
   },
 })
@@ -43,18 +59,25 @@ export const bulkPages = signedInPages({
 /** A page, or a file if the URLs are so long that a page with all passcodes would be too large. */
 async function resultResponse(
   context: PageContext,
-  items: BulkItem[],
-  problem: string | undefined,
+  { items, ignored, problem }: BulkResult & { problem: string | undefined },
 ): Promise<Response> {
   const isFileWanted = context.form.text('as') === 'csv'
   const failed = items.filter(({ view }) => !view.ok)
   if (failed.length === items.length || (!isFileWanted && fitsPage(items))) {
-    const pasted = failed.map(({ text }) => text).join('\n')
+    const pasted = textOf(failed)
     const created = items.filter(isOk).filter(({ view }) => !view.reused)
     const lines = await pageSlices.map(created, LINES_AT_ONCE, (item) => html`${okLine(item)}`)
-    return bulkPage(context, { items, lines, pasted, problem })
+    return bulkPage(context, { items, ignored, lines, pasted, problem })
   }
   return fileResponse(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
+}
+
+/** The lines as they can be pasted again. */
+function textOf(items: readonly BulkItem[]): string {
+  if (items.every(({ path }) => path === undefined)) return items.map(({ text }) => text).join('\n')
+  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
+  const lines = items.map(({ text, path = '' }) => [text, path].map(quoted).join())
+  return ['url,path', ...lines].join('\n')
 }
 
 /** Lines of the file that are escaped in one time slice. */
@@ -99,52 +122,71 @@ async function addTags(
 /** Characters of a file name beside each of its lines. */
 const FILE_NAME_MAX = 60
 
-async function shortenAll(context: PageContext): Promise<BulkItem[]> {
+interface BulkResult {
+  items: BulkItem[]
+  /** Names of columns that were not read. */
+  ignored: string[]
+}
+
+async function shortenAll(context: PageContext): Promise<BulkResult> {
   const { deps, user, form } = context
   const { bulkMax } = deps.plans[user.account.plan]
   const file = form.file('file')
-  const fromFile = file ? await urlsOfFile(file, bulkMax + 1) : []
+  const fromFile = await urlsOf(file, { field: 'file', linesMax: bulkMax + 1 })
   const fileName = file?.name.slice(0, FILE_NAME_MAX)
-  const pasted = linesOf(form.raw('urls'), bulkMax + 1)
+  const text = form.raw('urls')
+  const pasted = hasPathColumn(text)
+    ? await urlsOf(new Blob([text]), { field: 'urls', linesMax: bulkMax + 1 })
+    : { lines: linesOf(text, bulkMax + 1), ignored: [] }
   const lines = [
-    ...pasted.map((line) => ({ ...line, source: `Line ${line.line}` })),
-    ...fromFile.map((line) => ({ ...line, source: `${fileName}, line ${line.line}` })),
+    ...pasted.lines.map((line) => ({ ...line, source: `Line ${line.line}` })),
+    ...fromFile.lines.map((line) => ({ ...line, source: `${fileName}, line ${line.line}` })),
   ]
   if (lines.length === 0) throw refuseAt('urls', 'Paste at least one URL, or choose a file.')
   if (lines.length > bulkMax) {
     const max = parts.count(bulkMax)
     throw refuseAt(
-      fromFile.length > bulkMax ? 'file' : 'urls',
+      fromFile.lines.length > bulkMax ? 'file' : 'urls',
       `These are more than ${max} URLs: your plan accepts ${max} at once.`,
     )
   }
-  return shortenLines(context, lines)
+  const write = campaignWriter(context)
+  const written = lines.map((line) => (line.problem ? line : { ...line, text: write(line.text) }))
+  const items = await shortenLines(context, written)
+  return { items, ignored: [...pasted.ignored, ...fromFile.ignored] }
 }
 
-async function urlsOfFile(file: Blob, linesMax: number): Promise<UrlLine[]> {
+async function urlsOf(
+  file: Blob | undefined,
+  { field, linesMax }: { field: string; linesMax: number },
+): Promise<UrlFile> {
+  if (!file) return { lines: [], ignored: [] }
   try {
     return await readUrls(file, linesMax)
   } catch (error) {
-    throw error instanceof SourceError ? refuseAt('file', error.message) : error
+    throw error instanceof SourceError ? refuseAt(field, error.message) : error
   }
 }
 
+type SourceLine = UrlLine & { source: string }
+
+/** Lines with a path of their own are created after the others, which are refused as a whole. */
 async function shortenLines(
   context: PageContext,
-  lines: readonly (UrlLine & { source: string })[],
+  lines: readonly SourceLine[],
 ): Promise<BulkItem[]> {
   const { deps, user } = context
-  const write = campaignWriter(context)
-  const urls = lines.flatMap(({ text, problem }) =>
-    problem === undefined ? [write(withScheme(text))] : [],
-  )
+  const isPlain = ({ path, problem }: UrlLine) => path === undefined && problem === undefined
+  const urls = lines.filter(isPlain).map(({ text }) => withScheme(text))
   // If all are invalid, `bulk` reports one reason for all of them instead of one each.
   const areAllInvalid = urls.every((url) => checkUrl(deps, url) instanceof AppError)
   const views = areAllInvalid ? undefined : (await bulk(deps, user.account, urls)).results
+  const named = await shortenNamed(context, lines)
   let next = 0
-  const viewOf = ({ text, problem }: UrlLine): BulkItemView => {
-    const view = problem === undefined ? views?.[next++] : undefined
-    if (view?.ok) return view
+  const viewOf = (line: SourceLine): BulkItemView => {
+    const { text, problem } = line
+    const view = isPlain(line) ? views?.[next++] : named.get(line)
+    if (view?.ok || (view && named.has(line))) return view
     const checked = checkUrl(deps, withScheme(text))
     const reason = checked instanceof AppError ? wordingOf(checked) : view?.error
     return { ok: false, url: text, error: problem ?? reason ?? '' }
@@ -153,12 +195,52 @@ async function shortenLines(
     id: `result-${at}`,
     source: line.source,
     text: line.text,
+    path: line.path,
     view: viewOf(line),
   }))
 }
 
-interface BulkPageProps {
-  items?: BulkItem[]
+/** Links that are created at once: they share commits. */
+const NAMED_AT_ONCE = 20
+
+/** Creates the links that have a path of their own. Each is refused alone. */
+async function shortenNamed(context: PageContext, lines: readonly SourceLine[]) {
+  const named = lines.filter(({ path, problem }) => path !== undefined && problem === undefined)
+  const views = new Map<SourceLine, BulkItemView>()
+  for (let at = 0; at < named.length; at += NAMED_AT_ONCE) {
+    const some = named.slice(at, at + NAMED_AT_ONCE)
+    const done = await Promise.all(some.map((line) => shortenAs(context, line)))
+    for (const [i, line] of some.entries()) views.set(line, done[i] as BulkItemView)
+  }
+  return views
+}
+
+/** The link with the path, which the account may have for the URL already. */
+async function shortenAs(
+  { deps, user }: PageContext,
+  { text, path: typed = '' }: UrlLine,
+): Promise<BulkItemView> {
+  const { account } = user
+  const { addresses, data } = deps
+  try {
+    const url = checkUrl(deps, withScheme(text))
+    if (url instanceof AppError) throw url
+    const path = newPath({ deps, user }, typed, data.domains.defaultOf(account.id))
+    const found = path && resolveLink(deps, addresses.alias(path.address))
+    const isSame = found?.accountId === account.id && found.url === url.text
+    const view = isSame
+      ? createdView(addresses, { ...found, reused: true }, '')
+      : await shorten(deps, account, url, path?.fields, { reuse: !path })
+    const link = data.links.findByCode(view.code as Code)
+    return { ok: true, ...view, ...(link && { short_url: addresses.display(link) }) }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const reason = error instanceof FormRefusal ? error.errors.code : wordingOf(error)
+    return { ok: false, url: text, error: reason ?? error.message }
+  }
+}
+
+interface BulkPageProps extends Partial<BulkResult> {
   /** What went wrong after the links were created. */
   problem?: string | undefined
   /** The file of the new links, line by line. */
@@ -176,7 +258,7 @@ const PASTED_MAX = 100_000
 
 function bulkPage(
   context: PageContext,
-  { items = [], lines = [], pasted, problem }: BulkPageProps,
+  { items = [], ignored = [], lines = [], pasted, problem }: BulkPageProps,
 ): Response {
   const okCount = items.filter(({ view }) => view.ok).length
   const isShort = pasted.length <= PASTED_MAX
@@ -187,6 +269,7 @@ function bulkPage(
     main: html`
       ${problem && parts.errorNotice(problem)}
       ${items.length > 0 && resultCards(items, lines)}
+      ${ignored.length > 0 && parts.notice('note', html`<p>${ignoredText(ignored)}</p>`)}
       <section class="card">
         ${
           items.length > 0 &&
@@ -196,6 +279,16 @@ function bulkPage(
         ${bulkForm(context, isShort ? pasted : '')}
       </section>`,
   })
+}
+
+const IGNORED_SHOWN_MAX = 10
+const NAME_SHOWN_MAX = 40
+
+function ignoredText(names: readonly string[]): string {
+  const shown = names.slice(0, IGNORED_SHOWN_MAX).map((name) => cutTo(name, NAME_SHOWN_MAX))
+  const more = names.length > IGNORED_SHOWN_MAX ? ', …' : ''
+  const what = names.length === 1 ? 'This column was not read' : 'These columns were not read'
+  return `${what}: ${shown.join(', ')}${more}. An import reads titles, tags and dates.`
 }
 
 /** Characters of the field of tags. */
@@ -214,7 +307,9 @@ function bulkForm(context: PageContext, pasted: string): Html {
         label: 'URLs, one per line',
         type: 'textarea',
         value: pasted,
-        hint: `Up to ${parts.count(bulkMax)} at once on your plan.`,
+        hint: html`Up to ${parts.count(bulkMax)} at once on your plan. With paths of your own: a
+          first line <code>url,path</code>, then lines such as
+          <code>https://example.com/a,spring-sale</code>.`,
         error: errorOf(refusal, 'urls'),
         autocomplete: 'off',
         extra: { spellcheck: 'false', rows: 8, class: 'code' },
@@ -224,7 +319,8 @@ function bulkForm(context: PageContext, pasted: string): Html {
         label: 'Or a CSV file',
         type: 'file',
         hint: html`We read the <code>url</code>, <code>long_url</code> or <code>destination</code>
-          column, or else the first. ${canRetry && 'Choose the file again.'}`,
+          column, or else the first, and your own paths in a column <code>path</code>.
+          ${canRetry && 'Choose the file again.'}`,
         error: errorOf(refusal, 'file'),
         extra: { accept: '.csv,.tsv,.txt,text/csv,text/plain' },
       }),
@@ -260,6 +356,7 @@ interface BulkItem {
   /** Where the URL was: `Line 3`, or `links.csv, line 3`. */
   source: string
   text: string
+  path?: string | undefined
   view: BulkItemView
 }
 
@@ -361,8 +458,9 @@ const LINK_COLUMNS = {
 }
 
 const LINE_SHOWN_MAX = 100
-const beginning = (text: string): string =>
-  text.length > LINE_SHOWN_MAX ? `${text.slice(0, LINE_SHOWN_MAX)}…` : text
+const beginning = (text: string): string => cutTo(text, LINE_SHOWN_MAX)
+const cutTo = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}…` : text
 
 /** Allows line breaks only in a long file name, also within a word. */
 const breakable = (text: string) =>

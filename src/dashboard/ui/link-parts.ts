@@ -1,9 +1,11 @@
 import { decodePath } from '../../addresses/address.ts'
 import { readableHost } from '../../addresses/shown-host.ts'
 import type { PublicUrls } from '../../addresses/urls.ts'
+import { toCode } from '../../lib/code.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { CountedLink } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
+import type { CurrentUser } from '../auth/guard.ts'
 import { copyButton, secretOnce } from './components.ts'
 import { icon } from './icons.ts'
 import { shownUrl } from './shown-url.ts'
@@ -83,6 +85,15 @@ export const replacesMain = (path: string) => ({
 export const closeButton = (): Html => html`
   <button type="button" class="act close" hidden data-needs-script data-close
     aria-label="Close">${icon('x')}</button>`
+
+/** Why an account can have codes only, and what helps the person. */
+export function noOtherPaths({ person }: Pick<CurrentUser, 'person'>, path: string): string {
+  const near = path.replace(/[^A-Za-z0-9]/g, '')
+  const rule = `Use 6 to 20 letters and digits${toCode(near) ? `, such as ${near}` : ''}`
+  return person.isOwner
+    ? `${rule}. Other paths are for accounts of owners: ALIASES=all gives them to every account.`
+    : `${rule}, or ask an owner of this service to allow other paths.`
+}
 
 export interface Badge {
   label: string

@@ -86,8 +86,9 @@ ${tags.length > 0 && html`<span class="tags">${shown}${rest}</span>`}</div>`
 /** A path of the link that is searched for and is not the displayed one: an alias or the code. */
 function foundPath({ link, aliases, addresses, search }: LinkRowProps): string | undefined {
   if (search === '') return undefined
-  const shown = link.alias === null ? link.code : addresses.textOf(link.alias)
-  const others = [link.code, ...aliases.map(addresses.textOf)].filter((path) => path !== shown)
+  const code = link.typedCode ?? link.code
+  const shown = link.alias === null ? code : addresses.textOf(link.alias)
+  const others = [code, ...aliases.map(addresses.textOf)].filter((path) => path !== shown)
   return others
     .map((path) => visible(`/${path}`))
     .find((path) => path.toLowerCase().includes(search.toLowerCase()))
