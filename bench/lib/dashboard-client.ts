@@ -4,14 +4,22 @@ export async function setPassword(
   resetPath: string,
   password: string,
 ): Promise<string> {
-  const url = origin + resetPath
+  return await sendForm(origin + resetPath, { password })
+}
+
+/** Signs in. Returns the cookies of the new session. */
+export const signIn = (origin: string, who: { email: string; password: string }): Promise<string> =>
+  sendForm(`${origin}/app/sign-in`, who)
+
+/** Opens a page and sends its form, which must be accepted. Returns the cookies that it sets. */
+async function sendForm(url: string, fields: Record<string, string>): Promise<string> {
   const page = await fetch(url)
   const csrf = /name="csrf" value="([^"]+)"/.exec(await page.text())?.[1] ?? ''
   const answer = await fetch(url, {
     method: 'POST',
     redirect: 'manual',
     headers: { cookie: cookiesOf(page) },
-    body: new URLSearchParams({ csrf, password }),
+    body: new URLSearchParams({ csrf, ...fields }),
   })
   if (answer.status !== 303) throw new Error(`${url} answered ${answer.status}`)
   return cookiesOf(answer)

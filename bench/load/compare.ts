@@ -20,6 +20,7 @@ import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts
 import { startServer } from '../lib/server.ts'
 import { addTurns, BATCH_TURN_METRICS, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
+import { importing } from './import.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 export const compare: Scenario = {
@@ -41,7 +42,7 @@ type Builds = readonly [before: Build, after: Build]
 /** Warm redirects, or each scenario that is named, with both commits in turn. */
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using temporary = new TemporaryFolder()
-  const scenarios = SCENARIOS.filter(({ name }) => options.compared.includes(name))
+  const scenarios = [...SCENARIOS, importing].filter(({ name }) => options.compared.includes(name))
   const [before = '', after = ''] = options.refs
   if (commitOf(before) === commitOf(after)) throw new Error(`${before} is ${after}`)
   const build = async (name: string): Promise<Build> => {

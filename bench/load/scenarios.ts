@@ -12,6 +12,7 @@ import { qr } from './qr.ts'
 import { redirect } from './redirect.ts'
 import { redirectCold } from './redirect-cold.ts'
 import { rules } from './rules.ts'
+import { signIns } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { start } from './start.ts'
 import { visits } from './visits.ts'
@@ -28,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   list,
   dashboard,
+  signIns,
   start,
   cluster,
   soak,
