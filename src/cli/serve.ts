@@ -2,7 +2,9 @@ import { networkInterfaces } from 'node:os'
 import { type App, startApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
+import { DataError } from '../lib/data-error.ts'
 import { withTimeout } from '../lib/deadline.ts'
+import { descriptorsMax } from '../lib/descriptors.ts'
 import { ListenError } from '../lib/listen-error.ts'
 import { localAddress, urlHost } from '../lib/local-address.ts'
 import { createLog, type Log, print } from '../lib/log.ts'
@@ -30,11 +32,24 @@ const COMMANDS_MS = 500
 /** Time to write the last lines of the log. If standard error is blocked, they are dropped. */
 const LOG_DRAIN_MS = 500
 
+/** With fewer, threads and files fail one after the other, some with messages of the runtime. */
+const DESCRIPTORS_MIN = 64
+
+function requireDescriptors(): void {
+  const most = descriptorsMax()
+  if (most === undefined || most >= DESCRIPTORS_MIN) return
+  throw new DataError(
+    `Only ${most} files can be open at once, and the service needs ${DESCRIPTORS_MIN}: ` +
+      'raise the limit (ulimit -n, or LimitNOFILE of the unit).',
+  )
+}
+
 /**
  * Starts the service. Resolves with the function that stops it. That one resolves with false if the
  * stop fails or takes too long: the reason is logged, and uncounted hits stay in the journal.
  */
 export async function serve(config: Config): Promise<() => Promise<boolean>> {
+  requireDescriptors()
   const sink = new LogSink()
   const log = createLog({ level: config.logLevel, write: (line) => sink.write(line) })
   const app = await startApp(config, {

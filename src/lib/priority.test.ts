@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
-import { Service } from '../../test/support/binary.ts'
+import { makeAccount, Service } from '../../test/support/binary.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
 
 interface Standing {
@@ -61,7 +61,13 @@ test('no thread becomes less nice, and the policy that an operator chose stays',
 
 test('of a service, redirect threads come first, then the writer, then control and reader, then images', async () => {
   using folder = temporaryFolder()
-  await using service = await Service.start({ DATA_DIR: folder.path, REDIRECT_THREADS: '1' })
+  const env = { DATA_DIR: folder.path, REDIRECT_THREADS: '1' }
+  const key = await makeAccount(env)
+  await using service = await Service.start(env)
+  // The threads of lists and images start with their first use.
+  await service.fetch('/api/list', { headers: { 'x-api-key': key } })
+  const code = await service.shorten(key, 'https://example.com/image')
+  await service.fetch(`/api/qr/${code}?format=svg`)
   const tasks = `/proc/${service.pid}/task`
   const nameOf = (thread: string) => readFileSync(`${tasks}/${thread}/comm`, 'utf8').trim()
   const workers = readdirSync(tasks).filter((thread) => nameOf(thread) === 'Worker')

@@ -33,13 +33,18 @@ test('while another program holds the write lock, a command says so in one line'
   expect(await command(CREATE, env)).toMatchObject({ code: 0 })
 })
 
-test('a start with 26 file descriptors ends with one line', async () => {
-  using folder = temporaryFolder()
-  const env = { DATA_DIR: folder.path, PORT: '0', BASE_URL: 'http://hop.test' }
-  await makeAccount(env)
-  const limited = ['sh', '-c', `ulimit -n 26 && exec "$@"`, 'sh']
-  expectOneLine(await command(['serve'], env, limited))
-})
+test.each([25, 63])(
+  'a start with %i file descriptors ends with one line that says so',
+  async (most) => {
+    using folder = temporaryFolder()
+    const env = { DATA_DIR: folder.path, PORT: '0', BASE_URL: 'http://hop.test' }
+    await makeAccount(env)
+    const limited = ['sh', '-c', `ulimit -n ${most} && exec "$@"`, 'sh']
+    const refused = await command(['serve'], env, limited)
+    expectOneLine(refused)
+    expect(refused.err).toContain(`Only ${most} files`)
+  },
+)
 
 const ON_DATA = [
   ['account', 'list'],
@@ -102,8 +107,8 @@ test('help explains each command and lists each setting, without a data folder',
   const env = { DATA_DIR: join(folder.path, 'none'), PORT: 'not a port' }
   const overview = await command(['help'], env)
   expect(overview).toMatchObject({ code: 0, err: '' })
-  const listed = overview.out.slice(overview.out.indexOf('Commands:'))
-  const names = [...listed.matchAll(/^ {2}(\S+( [a-z-]+)?)/gm)].map(([, name]) => name ?? '')
+  const listed = overview.out.slice(overview.out.indexOf('\nService:'))
+  const names = [...listed.matchAll(/^ {2}(\S+( [a-z][a-z-]*)?)/gm)].map(([, name]) => name ?? '')
   expect(names).toContain('account create')
   for (const name of names) {
     const { code, out } = await command([...name.split(' '), '--help'], env)

@@ -126,7 +126,7 @@ test('a removed person loses the sessions, the open pages and the invitations at
   const again = new Visitor(app)
   expect((await again.signIn(BOB)).invalid).toEqual(['password'])
   const shown = await urlsSeenBy(ann)
-  expect([shown.includes('of-bob'), shown.includes('late')]).toEqual([true, false])
+  expect([shown.includes('/of-bob'), shown.includes('/late')]).toEqual([true, false])
   // The address is free: it can be invited again, as a new person.
   const next = await invite(ann, BOB)
   expect((await again.post(next, { password: PASSWORD })).status).toBe(303)
