@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { REFUSALS } from './errors.ts'
 
 /**
- * The words of all refusals in one file, for whoever reviews a change of them. Other tests ask for
- * codes and fields; those of rows of the contract have its words.
+ * The words of all refusals in one file, so that a review shows each change of them. Other tests
+ * ask for codes and fields; those of rows of the contract have its words.
  */
 
 const FILE = join(import.meta.dir, 'errors.messages.txt')

@@ -42,9 +42,9 @@ const BLOCK_DAYS = 4
 const blockOf = (hour: number): number => Math.floor(dayOf(hour) / BLOCK_DAYS)
 
 /**
- * Adds hits of an hour to the hours of a row in `hits` or `account_hits`, and returns what is to be
- * stored there. What is where depends on the hits only, not on their order: all hosts of a cluster
- * have the same rows.
+ * Adds hits of an hour to the hours of a row in `hits` or `account_hits`. Returns the new value of
+ * its column `hours`. Which row has which hour depends on the hits only, not on their order: all
+ * hosts of a cluster have the same rows.
  */
 export function hourKeeper(db: Database) {
   const addToDays = dayAdder(db)

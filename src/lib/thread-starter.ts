@@ -202,7 +202,8 @@ export class ThreadStarter {
       },
     })
   }
-  /** The same for a thread that most services do not need. */
+
+  /** The same, but the thread starts with its first call. */
   lazily<Calls extends Functions<Calls>>(thread: string, repeated: Repeated): LazyThread<Calls> {
     return new LazyThread(() => this.again<Calls>(thread, repeated))
   }

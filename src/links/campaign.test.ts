@@ -38,7 +38,8 @@ test.each<[url: string, change: Partial<Campaign>, result: string]>([
     'https://a.example/?UTM_SOURCE=x&utm_source=y',
   ],
   ['https://a.example/?a=%ZZ', { utm_term: '' }, 'https://a.example/?a=%ZZ'],
-  ['https://a.example/?', {}, 'https://a.example/'],
+  ['https://a.example/?', {}, 'https://a.example/?'],
+  ['https://a.example/?#top', { utm_term: '' }, 'https://a.example/?#top'],
 ])('%s with %j is %s', (url, change, result) => {
   expect(withCampaign(url, change)).toBe(result)
 })

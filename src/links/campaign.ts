@@ -30,7 +30,8 @@ export function readCampaign(url: string): Campaign {
 
 /**
  * Sets the parameters in `change`; an empty value removes one. The other parameters, their order
- * and spelling and the fragment stay as they are. `url`: a text that may lack its scheme.
+ * and spelling and the fragment stay as they are. A text that needs no change is returned as it is.
+ * `url` may lack its scheme.
  */
 export function withCampaign(url: string, change: Partial<Campaign>): string {
   const { start, pairs, fragment } = split(url)
@@ -44,6 +45,7 @@ export function withCampaign(url: string, change: Partial<Campaign>): string {
   })
   const added = [...waiting].flatMap(([name, value]) => (value ? [write(name, value)] : []))
   const query = [...kept, ...added].join('&')
+  if (query === pairs.join('&')) return url
   return start + (query === '' ? '' : `?${query}`) + fragment
 }
 

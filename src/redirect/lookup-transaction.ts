@@ -4,8 +4,8 @@ import type { CodeVersions } from '../hot/code-versions.ts'
 /**
  * HOT PATH. One read transaction for the look-ups of a tick of the event loop: SQLite's locks are a
  * third of the time. It begins anew after each change of a link, so that a row is never older than
- * the version under which it is cached. `db` must be used for nothing else
- * (decision 079).
+ * the version under which it is cached. `db` must be used for nothing else (decision
+ * 079).
  */
 export class LookupTransaction {
   readonly #db: Database
@@ -27,6 +27,7 @@ export class LookupTransaction {
   /** Call it after the version of a key was read, and before its row is. */
   renew(): void {
     const { changes } = this.#versions
+    this.#endLater()
     if (this.#isOpen) {
       if (changes === this.#changes) return
       this.#end()
@@ -34,6 +35,9 @@ export class LookupTransaction {
     this.#changes = changes
     this.#begin.run()
     this.#isOpen = true
+  }
+
+  #endLater(): void {
     if (this.#isEndScheduled) return
     this.#isEndScheduled = true
     setImmediate(() => {
@@ -41,7 +45,7 @@ export class LookupTransaction {
       try {
         if (this.#isOpen) this.#end()
       } catch {
-        // It stays open until the end of the next look-up's tick, or the next change.
+        // The tick of the next look-up tries again.
       }
     })
   }

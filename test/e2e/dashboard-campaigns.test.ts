@@ -23,9 +23,11 @@ test('what is filled in is written into the URL of a new link, and nothing else 
   const sent = { url: URL, ...NONE, utm_source: 'Flyer & co', utm_campaign: 'spring' }
   expect((await free.post('/app/links', sent)).status).toBe(200)
   await free.post('/app/links', { url: 'shop.example/?utm_source=a', ...NONE, campaign_shown: '' })
+  await free.post('/app/links', { url: 'https://shop.example/?', ...NONE, campaign_shown: '' })
   expect(await urls(app)).toEqual([
     'https://shop.example/?q=1&utm_source=Flyer%20%26%20co&utm_campaign=spring#top',
     'https://shop.example/?utm_source=a',
+    'https://shop.example/?',
   ])
   expect(problemsOf(app)).toEqual([])
 })
@@ -64,13 +66,13 @@ test('the settings of a link show its parameters: changed ones are written, clea
 test('the fields are read from a pasted URL, and what was typed before stays', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
-  const query = new URLSearchParams({
+  const sent = {
     url: 'https://shop.example/?utm_source=news&utm_medium=email',
     ...NONE,
     campaign_shown: '',
     utm_medium: 'print',
-  })
-  const { text } = await free.get(`${PATH}/fields?${query}`)
+  }
+  const { text } = await free.post(`${PATH}/fields`, sent, { from: PATH })
   expect(text).toMatch(/name="utm_source"[^>]* value="news"/)
   expect(text).toMatch(/name="utm_medium"[^>]* value="print"/)
   expect(textOf(text)).toContain(
@@ -97,7 +99,7 @@ test('a template fills the fields of one link, of the settings and of many links
     'https://a.example?utm_medium=print',
     'https://b.example/?utm_medium=print',
   ])
-  const fields = await free.get(`${PATH}/fields?${new URLSearchParams({ url: URL, ...chosen })}`)
+  const fields = await free.post(`${PATH}/fields`, { url: URL, ...chosen }, { from: PATH })
   expect(fields.text).toMatch(/name="utm_medium"[^>]* value="print"/)
   await free.post(`${PATH}/delete`, { template: id, csrf: page.csrf })
   expect((await free.get(PATH)).text).not.toContain('>Print<')

@@ -56,7 +56,7 @@ const LEAST: Readonly<Record<string, Role>> = {
   'GET /app/campaigns': 'editor',
   'POST /app/campaigns': 'editor',
   'POST /app/campaigns/delete': 'editor',
-  'GET /app/campaigns/fields': 'editor',
+  'POST /app/campaigns/fields': 'editor',
   'GET /app/links': 'viewer',
   'POST /app/links': 'editor',
   'GET /app/links/:code': 'viewer',

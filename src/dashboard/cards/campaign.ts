@@ -20,17 +20,15 @@ export const CAMPAIGNS_PATH = '/app/campaigns'
 const SHOWN = 'campaign_shown'
 const TEMPLATE = 'campaign_template'
 
-type TextOf = (name: string) => string
-
 /** The changed fields, and those of the chosen template that were not changed. */
-function changesIn(context: PageContext, textOf: TextOf): Partial<Campaign> {
-  const shown = readCampaign(textOf(SHOWN))
-  const changed = CAMPAIGN_FIELDS.filter(({ param }) => textOf(param) !== shown[param])
-  const id = Number(textOf(TEMPLATE))
-  const templates = id ? context.deps.data.campaignTemplates.list(context.user.account.id) : []
+function changesIn({ deps, user, form }: PageContext): Partial<Campaign> {
+  const shown = readCampaign(form.text(SHOWN))
+  const changed = CAMPAIGN_FIELDS.filter(({ param }) => form.text(param) !== shown[param])
+  const id = Number(form.text(TEMPLATE))
+  const templates = id ? deps.data.campaignTemplates.list(user.account.id) : []
   const template = templates.find((one) => one.id === id)
   const ofTemplate = Object.entries(template?.values ?? {}).filter(([, value]) => value !== '')
-  const typed = changed.map(({ param }) => [param, textOf(param)])
+  const typed = changed.map(({ param }) => [param, form.text(param)])
   return Object.fromEntries([...ofTemplate, ...typed])
 }
 
@@ -47,22 +45,24 @@ export function readFields({ form }: Pick<PageContext, 'form'>): Campaign {
 /** A function that writes what the form says about the campaign into a URL. */
 export function campaignWriter(context: PageContext): (url: string) => string {
   readFields(context)
-  const change = changesIn(context, (name) => context.form.text(name))
+  const change = changesIn(context)
   return (url) => (url === '' ? '' : withCampaign(url, change))
 }
 
-/** The fields again, for a URL or a template that was just chosen: `GET /app/campaigns/fields`. */
+/**
+ * The fields again, for a URL or a template that was just chosen. Sent as a form: a log of requests
+ * must not have the URL.
+ */
 export function campaignFragment(context: PageContext): Html {
-  const textOf: TextOf = (name) => (context.query[name] ?? '').trim()
-  const url = textOf('url')
-  return campaignDetails(context, { url, change: changesIn(context, textOf), isOpen: true })
+  const url = context.form.text('url')
+  return campaignDetails(context, { url, change: changesIn(context), isOpen: true })
 }
 
 /** `url`: whose parameters the fields show. Absent: they change several URLs. */
 export function campaignFields(context: PageContext, url?: string): Html {
   const { form, refusal } = context
   const isSent = refusal !== undefined && form.has(SHOWN)
-  const change = isSent ? changesIn(context, (name) => form.text(name)) : {}
+  const change = isSent ? changesIn(context) : {}
   return campaignDetails(context, { url, change, isOpen: isSent && hasValues(change) })
 }
 
@@ -107,9 +107,8 @@ function campaignDetails(context: PageContext, { url, change, isOpen }: Details)
 }
 
 const request = (trigger: string) => ({
-  'hx-get': `${CAMPAIGNS_PATH}/fields`,
+  'hx-post': `${CAMPAIGNS_PATH}/fields`,
   'hx-trigger': trigger,
-  'hx-include': '#field-url, #campaign',
   'hx-target': '#campaign',
   'hx-swap': 'outerHTML',
   'hx-sync': '#campaign:replace',

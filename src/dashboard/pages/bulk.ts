@@ -151,7 +151,9 @@ async function shortenAll(context: PageContext): Promise<BulkResult> {
     )
   }
   const write = campaignWriter(context)
-  const written = lines.map((line) => (line.problem ? line : { ...line, text: write(line.text) }))
+  const written = await pageSlices.map(lines, LINES_AT_ONCE, (line) =>
+    line.problem ? line : { ...line, text: write(line.text) },
+  )
   const items = await shortenLines(context, written)
   return { items, ignored: [...pasted.ignored, ...fromFile.ignored] }
 }

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../lib/html.ts'
-import { CAMPAIGN_FIELDS } from '../../links/campaign.ts'
+import { CAMPAIGN_FIELDS, campaignOf } from '../../links/campaign.ts'
 import { type CampaignTemplate, TEMPLATES_MAX } from '../../links/campaign-templates.ts'
 import { authorOf, type PageContext, spendWrite } from '../auth/guard.ts'
 import { CAMPAIGNS_PATH, campaignFragment, campaignInputs, readFields } from '../cards/campaign.ts'
@@ -25,7 +25,7 @@ export const campaignPages = signedInPages({
     }
     return `${CAMPAIGNS_PATH}?done=deleted`
   }),
-  'GET /app/campaigns/fields': editor((context) => htmlResponse(campaignFragment(context))),
+  'POST /app/campaigns/fields': editor((context) => htmlResponse(campaignFragment(context))),
 })
 
 async function saveTemplate(context: PageContext): Promise<string> {
@@ -54,9 +54,7 @@ const DONE = {
 function templatesPage(context: PageContext): Response {
   const { deps, user, form } = context
   const templates = deps.data.campaignTemplates.list(user.account.id)
-  const values = Object.fromEntries(
-    CAMPAIGN_FIELDS.map(({ param }) => [param, form.text(param)]),
-  ) as CampaignTemplate['values']
+  const values = campaignOf((param) => form.text(param))
   return page(context, {
     title: 'Campaign templates',
     back: { href: '/app/account', label: 'Account' },
