@@ -119,9 +119,11 @@ test.each([
 })
 
 test('an account has at most 50 templates, and another account sees and deletes none of them', async () => {
-  await using app = await testApp()
+  const env = { DASHBOARD_REQUESTS_PER_MINUTE: '0' }
+  await using app = await testApp({ env })
   const free = await makeMember(app, 'free@example.com')
-  const save = (name: string) => free.post(PATH, { name, ...NONE, utm_source: name })
+  const { csrf: token } = await free.get(PATH)
+  const save = (name: string) => free.post(PATH, { name, ...NONE, utm_source: name, csrf: token })
   for (let n = 0; n < 50; n++) expect((await save(`T${n}`)).status).toBe(303)
   expect((await save('one more')).status).toBe(422)
   expect((await save('T7')).status).toBe(303)
@@ -164,6 +166,16 @@ browserTest(
     await page.getByRole('button', { name: 'Shorten' }).click()
     await page.locator('.toast').waitFor()
     expect(await urls(app)).toEqual([result])
+    // Enter sends the form; the fields stay closed and empty for the next link.
+    await page.getByLabel('Shorten a URL').fill('https://shop.example/?utm_source=next')
+    await page.getByLabel('Shorten a URL').press('Enter')
+    await page.locator('.list, table').getByText('utm_source=next').first().waitFor()
+    expect(await page.locator('#campaign[open]').count()).toBe(0)
+    expect(await page.locator('#field-utm_source').inputValue()).toBe('')
+    await page.getByLabel('Shorten a URL').fill('https://shop.example/?utm_source=typed')
+    await page.getByLabel('Shorten a URL').press('Tab')
+    await page.locator('#field-utm_source[value=typed]').waitFor({ state: 'attached' })
+    expect(await page.locator('#campaign[open]').count()).toBe(0)
     await page.goto(`${app.url}${PATH}`)
     expect(await violations(page)).toEqual([])
     expect(opened.problems).toEqual([])

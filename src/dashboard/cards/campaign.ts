@@ -54,50 +54,17 @@ export function campaignWriter(context: PageContext): (url: string) => string {
  * must not have the URL.
  */
 export function campaignFragment(context: PageContext): Html {
-  const url = context.form.text('url')
-  return campaignDetails(context, { url, change: changesIn(context), isOpen: true })
+  return fieldsOf(context, context.form.text('url'), changesIn(context))
 }
 
 /** `url`: whose parameters the fields show. Absent: they change several URLs. */
 export function campaignFields(context: PageContext, url?: string): Html {
   const { form, refusal } = context
-  const isSent = refusal !== undefined && form.has(SHOWN)
-  const change = isSent ? changesIn(context) : {}
-  return campaignDetails(context, { url, change, isOpen: isSent && hasValues(change) })
-}
-
-const hasValues = (change: Partial<Campaign>): boolean => Object.keys(change).length > 0
-
-interface Details {
-  url: string | undefined
-  change: Partial<Campaign>
-  isOpen: boolean
-}
-
-function campaignDetails(context: PageContext, { url, change, isOpen }: Details): Html {
-  const shown = readCampaign(url ?? '')
-  const values = { ...shown, ...change }
-  const isOneUrl = url !== undefined
-  const all = {
-    id: 'campaign',
-    class: 'more-fields',
-    open: isOpen || (isOneUrl && Object.values(shown).some((value) => value !== '')),
-    // A pasted URL has parameters of its own.
-    ...(isOneUrl && request('change from:#field-url, change from:#field-campaign_template')),
-  }
-  return html`<details ${attributes(all)}>
+  const change = refusal !== undefined && form.has(SHOWN) ? changesIn(context) : {}
+  const isOpen = hasValues(change) || Object.values(readCampaign(url ?? '')).some(Boolean)
+  return html`<details ${attributes({ id: 'campaign', class: 'more-fields', open: isOpen })}>
     <summary>Campaign</summary>
-    ${parts.hiddenFields({ [SHOWN]: withCampaign('', shown) })}
-    <div class="columns small">
-      ${templateChoice(context)}
-      ${campaignInputs(context, values, isOneUrl ? PREVIEWED : {})}
-    </div>
-    ${
-      isOneUrl &&
-      html`<p class="hint" id="campaign-url">${
-        hasValues(change) && ['Becomes ', html`<b>${withCampaign(url, change)}</b>`]
-      }</p>`
-    }
+    ${fieldsOf(context, url, change)}
     ${parts.offer(
       context.user,
       CAMPAIGNS_PATH,
@@ -106,19 +73,49 @@ function campaignDetails(context: PageContext, { url, change, isOpen }: Details)
   </details>`
 }
 
+const hasValues = (change: Partial<Campaign>): boolean => Object.keys(change).length > 0
+
+function fieldsOf(context: PageContext, url: string | undefined, change: Partial<Campaign>): Html {
+  const shown = readCampaign(url ?? '')
+  const isOneUrl = url !== undefined
+  const all = attributes({ id: 'campaign-fields', ...(isOneUrl && READ_AGAIN) })
+  return html`<div ${all}>
+    ${parts.hiddenFields({ [SHOWN]: withCampaign('', shown) })}
+    <div class="columns small">
+      ${templateChoice(context)}
+      ${campaignInputs(context, { ...shown, ...change }, isOneUrl ? PREVIEWED : {})}
+    </div>
+    ${
+      isOneUrl &&
+      html`<p class="hint" id="campaign-url">${
+        hasValues(change) && ['Becomes ', html`<b>${withCampaign(url, change)}</b>`]
+      }</p>`
+    }
+  </div>`
+}
+
 const request = (trigger: string) => ({
   'hx-post': `${CAMPAIGNS_PATH}/fields`,
   'hx-trigger': trigger,
-  'hx-target': '#campaign',
   'hx-swap': 'outerHTML',
-  'hx-sync': '#campaign:replace',
 })
+
+/**
+ * A pasted URL has parameters of its own. Enter in the field of the URL sends the form, too: the
+ * request for the fields waits for a moment, and the form's request aborts it.
+ */
+const READ_AGAIN = {
+  ...request('change from:#field-url delay:500ms, change from:#field-campaign_template'),
+  'hx-target': 'this',
+  'hx-sync': 'closest form:abort',
+}
 
 /** While one types, only the URL below the fields is replaced. */
 const PREVIEWED = {
   ...request('input changed delay:250ms'),
   'hx-target': '#campaign-url',
   'hx-select': '#campaign-url',
+  'hx-sync': '#campaign-fields:replace',
 }
 
 export const campaignInputs = (
