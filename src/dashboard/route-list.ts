@@ -16,7 +16,6 @@ import { linksPages } from './pages/links.ts'
 import { memberPages } from './pages/members.ts'
 import { oidcPages } from './pages/oidc.ts'
 import { printPages } from './pages/print.ts'
-import { publicPageForms } from './pages/public-page.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
@@ -57,7 +56,6 @@ export const ROUTES: readonly Route[] = [
   twoFactorPages,
   analyticsPages,
   keyPages,
-  publicPageForms,
   servicePages,
   serviceAccountsPages,
   serviceLinksPages,
