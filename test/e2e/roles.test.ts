@@ -21,6 +21,7 @@ const LEAST: Readonly<Record<string, Role>> = {
   'GET /app/account/delete': 'admin',
   'POST /app/account/delete': 'admin',
   'POST /app/account/domain': 'admin',
+  'GET /app/account/domains': 'admin',
   'GET /app/account/members': 'viewer',
   // Oneself: see the test below for others.
   'GET /app/account/members/:id/remove': 'viewer',
@@ -33,6 +34,7 @@ const LEAST: Readonly<Record<string, Role>> = {
   'POST /app/account/name': 'admin',
   'POST /app/account/open': 'viewer',
   'POST /app/account/password': 'viewer',
+  'GET /app/account/security': 'viewer',
   'POST /app/account/sessions/end': 'viewer',
   'POST /app/account/sessions/end-others': 'viewer',
   'POST /app/account/time-zone': 'admin',
