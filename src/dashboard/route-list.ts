@@ -16,7 +16,6 @@ import { linksPages } from './pages/links.ts'
 import { memberPages } from './pages/members.ts'
 import { oidcPages } from './pages/oidc.ts'
 import { printPages } from './pages/print.ts'
-import { publicPageForms } from './pages/public-page.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
 import { securityPages } from './pages/security.ts'
 import { servicePages, serviceSettingsPages } from './pages/service.ts'
@@ -60,7 +59,6 @@ export const ROUTES: readonly Route[] = [
   twoFactorPages,
   analyticsPages,
   keyPages,
-  publicPageForms,
   servicePages,
   serviceAccountsPages,
   serviceLinksPages,

@@ -59,11 +59,11 @@ test('an account sees on its pages that a link is disabled, and why; its update 
     expect(seen.text).toContain('Reported &amp; checked')
   }
   const changed = await member.post(
-    `/app/links/${code}/destination`,
+    `/app/links/${code}/settings`,
     { url: 'https://harmless.example/' },
     { from: `/app/links/${code}/settings` },
   )
-  expect(changed.location).toContain('done=destination')
+  expect(changed.location).toContain('done=saved')
   expect(await statusOf(app, code)).toBe(410)
   await member.post(`/app/links/${code}/delete`, {})
   expect(await statusOf(app, code)).toBe(410)

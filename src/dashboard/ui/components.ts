@@ -53,6 +53,7 @@ interface FieldProps {
     | 'number'
     | 'file'
     | 'datetime-local'
+    | 'time'
     | 'color'
     | 'textarea'
   value?: string | undefined

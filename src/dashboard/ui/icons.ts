@@ -3,6 +3,7 @@ import chevronLeft from 'lucide-static/icons/chevron-left.svg' with { type: 'tex
 import copy from 'lucide-static/icons/copy.svg' with { type: 'text' }
 import ellipsis from 'lucide-static/icons/ellipsis.svg' with { type: 'text' }
 import externalLink from 'lucide-static/icons/external-link.svg' with { type: 'text' }
+import gripVertical from 'lucide-static/icons/grip-vertical.svg' with { type: 'text' }
 import logOut from 'lucide-static/icons/log-out.svg' with { type: 'text' }
 import monitor from 'lucide-static/icons/monitor.svg' with { type: 'text' }
 import moon from 'lucide-static/icons/moon.svg' with { type: 'text' }
@@ -26,6 +27,7 @@ const FILES = {
   copy,
   ellipsis,
   'external-link': externalLink,
+  'grip-vertical': gripVertical,
   'log-out': logOut,
   monitor,
   moon,

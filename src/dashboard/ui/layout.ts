@@ -136,14 +136,18 @@ export function authPage(context: AnonymousRequest, props: Content): Response {
   return documentOf({ top, main, theme: themeOf(context), width: 'narrow' }, context, props)
 }
 
-/** A page for everybody, without navigation. */
-export function publicPage(context: AnonymousRequest, props: Content): Response {
+/** A page for everybody, without navigation. `skip`: the link to the content, in its language. */
+export function publicPage(
+  context: AnonymousRequest,
+  props: Content & Required<Pick<Frame, 'language' | 'skip'>>,
+): Response {
   const { operatorName, operatorLogo } = context.deps
   const image = operatorLogo === undefined ? logo() : operatorImage()
   const name = operatorName ?? (operatorLogo === undefined ? 'Hopcode' : '')
   const top = html`<header class="top"><span class="brand">${image}${name}</span></header>`
   const main = html`<h1>${props.title}</h1>${contentOf(context, props)}`
-  return documentOf({ top, main, theme: themeOf(context) }, context, props)
+  const { language, skip } = props
+  return documentOf({ top, main, theme: themeOf(context), language, skip }, context, props)
 }
 
 const themeOf = ({ deps, request }: AnonymousRequest) => deps.cookies.findTheme(request)
@@ -159,15 +163,19 @@ interface Frame {
   /** The time zone that the account has chosen. */
   zone?: string | undefined
   width?: 'wide' | 'narrow'
+  language?: string
+  skip?: string
 }
 
+const SKIP = 'Skip to the content'
+
 function documentOf(
-  { top, main, theme, zone, width = 'wide' }: Frame,
+  { top, main, theme, zone, width = 'wide', language = 'en', skip = SKIP }: Frame,
   { refusal }: LastAction,
   { title, cookies, headers, status }: Content,
 ): Response {
   const markup = html`<!doctype html>
-<html lang="en" ${attributes({ 'data-theme': theme, 'data-zone': zone })}>
+<html lang="${language}" ${attributes({ 'data-theme': theme, 'data-zone': zone })}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -182,7 +190,7 @@ function documentOf(
 <script src="${ASSET_PATHS.script}" defer></script>
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">${skip}</a>
 ${top}
 <main id="main" tabindex="-1" class="${width}">${main}</main>
 <div id="status" role="status" aria-live="polite"></div>
