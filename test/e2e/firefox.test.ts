@@ -58,7 +58,7 @@ test(
     expect((await page.pdf({ format: 'A4' })).length).toBeGreaterThan(10_000)
     await page.goto(`${app.url}/app/analytics`)
     await page.click('.current-user-button')
-    await Promise.all([page.waitForNavigation(), page.click('.menu-last button')])
+    await Promise.all([page.waitForNavigation(), page.click('form.menu-last button')])
     expect(new URL(page.url()).pathname).toBe('/app/sign-in')
     expect(said).toEqual([])
   },
