@@ -2,7 +2,6 @@ import { apiKeyOf, findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import { lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
-import type { AliasReads } from '../addresses/names.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
@@ -13,6 +12,7 @@ import { type GuardDeps, rateLimited } from '../http/guard.ts'
 import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { type DestinationReads, type HitLimits, rulesReader } from '../links/destination.ts'
+import type { Kit } from '../links/kit.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
 import { LazyCountries } from '../visits/country.ts'
 import { DestinationChooser } from './choose-destination.ts'
@@ -26,12 +26,15 @@ import {
   stateOf,
 } from './follow.ts'
 import { basicPassword, formPassword, type GateDeps, PasswordGate } from './password-gate.ts'
+import { previewedPath, previewer } from './preview.ts'
 import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   bodies: RequestBodies
   destinations: DestinationReads
-  data: GuardDeps['data'] & { aliases: AliasReads }
+  data: GuardDeps['data'] & Pick<Kit['data'], 'links' | 'aliases'>
+  hits: Kit['hits']
+  addresses: Kit['addresses']
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
   visits: VisitRecorder | undefined
@@ -67,6 +70,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   const answers = new Answers(deps)
   const find = linkFinder(deps)
   const gate = new PasswordGate(deps)
+  const show = previewer(deps, answers)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
   const follow = follower({ ...deps, ...FOUND, holdsBack, isUnlocked, chooser })
@@ -107,13 +111,15 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
           ? find(text, domain)
           : found
       const first = before ? current(before) : find(text, domain)
+      const shown = first.isPreview && show(first, { headers, domain, account, client })
+      if (shown) return shown
       const attempt = await attemptOf(protectedIn(first), headers, sent, client)
       const found = current(first)
       const about = {
         text: found.path,
         asked: text || '/',
         query: queryOf(request.url),
-        isHit: method !== 'HEAD',
+        isHit: method !== 'HEAD' && !first.isPreview,
         attempt,
         get: (name: string) => headers.get(name),
       }
@@ -136,7 +142,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     const account = findAccount(deps, apiKeyOf(request.headers))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
     const found = find(lookedUp(path), domains.ofRequest(request))
-    return protectedIn(found) && answer(path, request, found)
+    return found.isPreview ? undefined : protectedIn(found) && answer(path, request, found)
   }
   return { answer: (path, request) => answer(path, request), answerForm }
 }
@@ -144,11 +150,15 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
 /** `find` has found the link of each request before. */
 const FOUND = { findByCode: () => null, findAlias: () => null }
 
+type NamedLink = Omit<FoundPath, 'isPreview'>
+
 /** A link, and the path or the part of it that names the link. */
 interface FoundPath extends FoundLink {
   path: string
   /** Version of the code when the link was read: a later version means that the link changed. */
   version: number
+  /** The request asks where the link leads. */
+  isPreview: boolean
 }
 
 function linkFinder({
@@ -156,7 +166,7 @@ function linkFinder({
   data: { aliases },
   versions,
 }: Pick<ControlDeps, 'destinations' | 'data' | 'versions'>) {
-  const findLink = (path: string, domain: RequestDomain): FoundPath | undefined => {
+  const findLink = (path: string, domain: RequestDomain): NamedLink | undefined => {
     const code = toCode(path)
     const version = code === undefined ? 0 : versions.ofKey(code)
     const direct = code && destinations.findByCode(code)
@@ -167,12 +177,20 @@ function linkFinder({
     const link = destinations.findByCode(alias.code)
     return link ? { path, code: alias.code, link, version: ofAlias } : undefined
   }
-  return (text: string, domain: RequestDomain): FoundPath => {
+  const findNamed = (text: string, domain: RequestDomain): NamedLink | undefined => {
     const rest = withoutSigns(text)
-    const found =
+    return (
       findLink(text, domain) ??
       (rest === text ? undefined : findLink(withoutLastSlash(rest), domain))
-    return found ?? { path: text, code: undefined, link: null, version: 0 }
+    )
+  }
+  return (text: string, domain: RequestDomain): FoundPath => {
+    const named = findNamed(text, domain)
+    if (named) return { ...named, isPreview: false }
+    const path = previewedPath(text)
+    const asked = path === undefined ? undefined : findNamed(path, domain)
+    if (asked) return { ...asked, isPreview: true }
+    return { path: text, code: undefined, link: null, version: 0, isPreview: false }
   }
 }
 
