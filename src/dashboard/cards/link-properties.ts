@@ -88,6 +88,7 @@ function sentText(form: Form, property: SettableProperty, prefix = ''): string |
 /** Null clears a property. */
 function fieldValue({ kind }: SettableProperty, text: string, zone: string): unknown {
   if (kind === 'flag') return text === '1'
+  if (kind === 'forwarding') return text === '1' ? 'append' : 'off'
   if (text === '') return null
   switch (kind) {
     case 'tags':
@@ -219,12 +220,15 @@ const storedTexts = (properties: LinkProperties, zone: string): Texts =>
     const value = properties[name]
     if (value === null || value === false) return ''
     if (kind === 'time') return localText(value as number, zone)
-    if (kind === 'flag') return '1'
+    if (isSwitch(kind)) return '1'
     return visible(Array.isArray(value) ? value.join(', ') : String(value))
   })
 
 const ABOUT = FIELDS.filter(({ isRule }) => !isRule)
 const RULES = FIELDS.filter(({ isRule }) => isRule)
+
+/** Shown as a checkbox. */
+const isSwitch = (kind: Kind): boolean => kind === 'flag' || kind === 'forwarding'
 
 function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Html {
   const options = tags.map((tag) => html`<option value="${tag}"></option>`)
@@ -238,8 +242,8 @@ function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Htm
 /** Open if a rule is set or refused. */
 function ruleFields(texts: Texts, errors: Errors, zone: string): Html {
   const isOpen = RULES.some(({ name }) => texts[name] !== '' || errors[name])
-  const flags = RULES.filter(({ kind }) => kind === 'flag')
-  const others = RULES.filter(({ kind }) => kind !== 'flag')
+  const flags = RULES.filter(({ kind }) => isSwitch(kind))
+  const others = RULES.filter(({ kind }) => !isSwitch(kind))
   const fields = html`
     <div class="columns small">
       ${others.map((property) => textField(texts, errors, property))}
