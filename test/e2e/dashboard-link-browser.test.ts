@@ -126,7 +126,10 @@ test('the preview of the QR code follows the colors, and is downloaded and copie
   expect(await page.locator('#qr-error-dark').textContent()).toBe('')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Download PNG' }).click(),
+    (async () => {
+      await page.getByRole('button', { name: 'Download' }).click()
+      await page.getByRole('button', { name: /^PNG/ }).click()
+    })(),
   ])
   expect(download.suggestedFilename()).toBe('SPRING26.png')
   await page.getByRole('button', { name: 'Copy as image' }).click()

@@ -136,7 +136,7 @@ test('the QR code comes as PNG and SVG in the size and colors that were chosen',
   expect(png.headers.get('content-type')).toBe('image/png')
   expect(png.headers.get('content-disposition')).toBe('attachment; filename="SPRING26.png"')
   const image = await decodeQr(new Uint8Array(await png.arrayBuffer()))
-  expect(image).toMatchObject({ text: 'http://hop.test/SPRING26', width: 300, height: 300 })
+  expect(image).toMatchObject({ text: 'http://hop.test/SPRING26?ref=qr', width: 300, height: 300 })
   const svg = await (await load(`/qr.svg?${query}`)).text()
   expect(svg).toContain('fill="#112233"')
   expect(svg).toContain('fill="#ffeedd"')

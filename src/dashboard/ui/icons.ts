@@ -10,6 +10,7 @@ import moon from 'lucide-static/icons/moon.svg' with { type: 'text' }
 import pause from 'lucide-static/icons/pause.svg' with { type: 'text' }
 import pencil from 'lucide-static/icons/pencil.svg' with { type: 'text' }
 import play from 'lucide-static/icons/play.svg' with { type: 'text' }
+import plus from 'lucide-static/icons/plus.svg' with { type: 'text' }
 import qrCode from 'lucide-static/icons/qr-code.svg' with { type: 'text' }
 import search from 'lucide-static/icons/search.svg' with { type: 'text' }
 import shield from 'lucide-static/icons/shield.svg' with { type: 'text' }
@@ -33,6 +34,7 @@ const FILES = {
   pause,
   pencil,
   play,
+  plus,
   'qr-code': qrCode,
   search,
   shield,
