@@ -7,6 +7,8 @@ const LINK_MAX = 20
 const AT_ONCE_MAX = 12
 /** New sources of all links together in an hour, beyond the first one of each link and day. */
 const HOUR_MAX = 2000
+/** The end of the words of numbered labels. A row of a link bounds how many are stored. */
+const NUMBERED = /-\d{1,3}$/
 /** Sources in memory. Beyond this, both limits begin again. */
 const MEMORY_MAX = 100_000
 
@@ -44,13 +46,20 @@ export class SourceLimit {
     if ((kind !== 'referrer' && kind !== 'scan') || value in NAMES[kind]) return key
     const other = visitKey(kind, OTHER)
     // A word of `ref` is a source and a scan: it counts once.
-    const hash = Bun.hash.xxHash32(`${linkId} ${value}`, this.#seed)
-    if (this.#stored.has(hash)) return key
+    const hash = this.#hashOf(linkId, value)
+    // Scans of numbered labels, `table-1` to `table-24`, need the room of one source of the link.
+    const isNumbered = kind === 'scan' && NUMBERED.test(value)
+    const series = isNumbered ? this.#hashOf(linkId, value.replace(NUMBERED, '-')) : hash
+    const isOfSeries = this.#stored.has(series)
+    if (this.#stored.has(hash)) {
+      this.#stored.add(series)
+      return key
+    }
     const count = this.#counts.get(linkId) ?? 0
-    if (count >= LINK_MAX) return other
+    if (count >= LINK_MAX && !isOfSeries) return other
     // A link without sources is always admitted, so that nobody can use up the hour for others.
     if (count > 0 && this.#newInHour >= HOUR_MAX) return other
-    if (count >= AT_ONCE_MAX && !this.#seenOnce.has(hash)) {
+    if (count >= AT_ONCE_MAX && !isOfSeries && !this.#seenOnce.has(hash)) {
       if (this.#seenOnce.size >= MEMORY_MAX) this.#seenOnce.clear()
       this.#seenOnce.add(hash)
       return other
@@ -58,10 +67,14 @@ export class SourceLimit {
     if (this.#stored.size >= MEMORY_MAX) this.#clear()
     this.#seenOnce.delete(hash)
     this.#stored.add(hash)
-    this.#counts.set(linkId, count + 1)
+    this.#stored.add(series)
+    if (!isOfSeries) this.#counts.set(linkId, count + 1)
     this.#newInHour++
     return key
   }
+
+  #hashOf = (linkId: number, value: string): number =>
+    Bun.hash.xxHash32(`${linkId} ${value}`, this.#seed)
 
   #clear(): void {
     this.#stored.clear()

@@ -23,7 +23,7 @@ export const VALUES_MAX: Record<StoredKind, { link: number; account: number }> =
   browser: { link: 20, account: 20 },
   os: { link: 20, account: 20 },
   bot: { link: 100, account: 100 },
-  scan: { link: 50, account: 200 },
+  scan: { link: 100, account: 200 },
 }
 
 /**

@@ -2,7 +2,7 @@ import type { DayRange } from '../../analytics/visits.ts'
 import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
 import { type CountedLinks, DAYS_KEPT, HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
-import type { VisitKind } from '../../visits/values.ts'
+import type { StoredKind } from '../../visits/values.ts'
 import { ownLink, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { type HitChart, hitSection, parseRange } from '../ui/hit-chart.ts'
@@ -112,7 +112,7 @@ export function visitPanels(
   if (!visits) return html``
   const { isOn, hasCountries } = deps.visitDetails
   const refs = deps.data.qrSettings.listRefs(user.account.id)
-  const paths = (kind: VisitKind) => {
+  const paths = (kind: StoredKind) => {
     const query = `${scope}by=${kind}&${chosen.query}`
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
   }

@@ -1,6 +1,7 @@
 import { hasRole } from '../../accounts/roles.ts'
 import { modulesOf } from '../../draw/matrix.ts'
 import {
+  missingProblem,
   parsePrintOptions,
   type QrOptions,
   qrQueryOf,
@@ -10,7 +11,7 @@ import {
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
+import { canBeCapital, captionOf, contentOf, fileNameOf } from '../../qr/content.ts'
 import { authorOf, ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse, seeOther } from '../responses.ts'
@@ -75,7 +76,7 @@ function chosenAddress({ addresses, data }: DashboardDeps, link: Link, { alias }
 }
 
 /** The preview, the options and the downloads. */
-export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
+export async function qrCard({ deps, user, query }: PageContext, link: Link): Promise<Html> {
   const { data, addresses } = deps
   const { code, accountId } = link
   // A removed alias is no reason to hide the page.
@@ -96,7 +97,12 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
   }
   const modules = modulesOf(contentOf(address, options), options)
   const { size } = options
-  const errors = size < modules ? { size: sizeProblem(modules) } : {}
+  const missing = await deps.images.findMissing(captionOf(options, address), user.account.id)
+  const isBare = missing.length > 0 && options.caption === URL_CAPTION
+  const errors = {
+    ...(size < modules && { size: sizeProblem(modules) }),
+    ...(missing.length > 0 && !isBare && { caption: missingProblem(missing) }),
+  }
   const shown = { ...choice, options, errors: { ...errors, ...choice.errors } }
   const path = linkPath(code)
   const page = `${path}/qr`
@@ -105,7 +111,7 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
       <h2>QR code</h2>
       ${presetLinks(data.qrSettings.listPresets(accountId), page)}
       <div class="qr-side">
-        ${preview(link, { address, alias: chosen.alias, modules }, shown)}
+        ${preview(link, { address, alias: chosen.alias, modules, isBare }, shown)}
         <form method="get" action="${page}" class="form" hx-get="${page}"
           hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
           hx-select="#qr-preview" hx-swap="outerHTML"
@@ -161,17 +167,19 @@ interface PreviewContent {
   alias: string | undefined
   /** On one side of the code, with its margin. */
   modules: number
+  /** No font has all letters of the short URL below the code. */
+  isBare: boolean
 }
 
-const NOT_DRAWN = 'Our typeface lacks letters of the short URL: it is left out below the code.'
+const NOT_DRAWN =
+  'No font of this service has all letters of the short URL: it is left out below the code.'
 
 /** Options with a problem have no preview but the message. */
 function preview(
   link: Link,
-  { address, alias, modules }: PreviewContent,
+  { address, alias, modules, isBare }: PreviewContent,
   { options, errors }: QrChoice,
 ): Html {
-  const isBare = options.caption === URL_CAPTION && urlCaption(address) === ''
   const warning = isBare ? NOT_DRAWN : scanWarning(options)
   const query = qrQueryOf({ ...options, mm: undefined })
   if (alias !== undefined) query.set('alias', alias)

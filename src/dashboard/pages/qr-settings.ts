@@ -1,4 +1,4 @@
-import { parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
+import { missingProblem, parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
@@ -99,6 +99,8 @@ async function savePreset(context: PageContext): Promise<string> {
   const options = parsePrintOptions(apiQueryOf(query))
   const png = options.logo ? data.qrSettings.findLogo(accountId)?.png : undefined
   if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
+  const missing = await images.findMissing(options.caption, accountId)
+  if (missing.length > 0) throw new AppError('invalid_value', missingProblem(missing))
   const { admit, count } = searchesOf(context)
   const isReadable = await images.isReadable({ options, png }, { accountId, admit })
   count()
