@@ -189,8 +189,8 @@ export function hasAll({ codes }: Font, text: string): boolean {
 const MANY_CODES = 1500
 
 /**
- * First upright fonts without serifs, of a normal weight and width, then those of few scripts, which
- * are made with more care for them. The plain form of a family has the shortest name.
+ * First upright fonts without serifs, of a normal weight and width, and of these the ones of few
+ * scripts, which are made with more care. The plain form of a family has the shortest name.
  */
 function rankOf({ path, codes }: Font): number {
   const name = basename(path)

@@ -12,8 +12,9 @@ const partsOf = (length: number): number => Math.min(12, Math.max(2, Math.ceil(l
 
 /**
  * The share of each pixel that the outline covers. The unit is the pixel. What is outside of the
- * picture, such as the end of a slanted letter, is moved to its edge. Each edge adds the area between itself and the right end of its row, with the
- * sign of its direction; the running sum of a row is then the coverage (the method of font-rs).
+ * picture, such as the end of a slanted letter, is moved to its edge. Each edge of the outline adds
+ * the area between itself and the right end of its row, with the sign of its direction; the running
+ * sum of a row is then the coverage (the method of font-rs).
  */
 export function fillOutline({ commands, points }: Outline, width: number, height: number): Shades {
   // What is to the right of the last pixel has a place of its own.

@@ -56,8 +56,11 @@ export const isRightToLeft = (text: string): boolean =>
   loaded().bidi.getEmbeddingLevels(text).paragraphs[0]?.level === 1
 
 /** Scripts without spaces between words, and emoji. */
-const IS_UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Extended_Pictographic}]/u
+const UNSPACED = ['Hani', 'Hira', 'Kana', 'Thai', 'Laoo', 'Khmr', 'Mymr']
+const IS_UNSPACED = new RegExp(
+  `\\p{Extended_Pictographic}|${UNSPACED.map((code) => `\\p{Script=${code}}`).join('|')}`,
+  'u',
+)
 const wordSegmenter = new Intl.Segmenter('ja', { granularity: 'word' })
 
 /** The parts of a text between which a line may break, with the spaces behind them. */
@@ -115,8 +118,8 @@ export function setLine(text: string, direction: 'ltr' | 'rtl' | 'auto' = 'auto'
 
 /** Scripts that HarfBuzz shapes by rules of their own: their letters are in runs of their own. */
 const SCRIPTS = (
-  'Adlm Arab Bali Beng Cham Deva Gujr Guru Hang Hebr Java Khmr Knda Lana Laoo Lepc Limb Mlym Mong ' +
-  'Mymr Nkoo Orya Sinh Sund Syrc Taml Telu Thaa Thai Tibt'
+  'Adlm Arab Bali Beng Cham Deva Gujr Guru Hang Hebr Java Khmr Knda Lana Laoo Lepc Limb Mlym ' +
+  'Mong Mymr Nkoo Orya Sinh Sund Syrc Taml Telu Thaa Thai Tibt'
 )
   .split(' ')
   .map((code) => ({ code, has: new RegExp(`\\p{Script=${code}}`, 'u') }))

@@ -53,7 +53,7 @@ export interface RenderCommand {
   logo?: StoredLogo | undefined
 }
 
-/** `sizeMin`: the number of pixels that the PNG needs. `missing`: of the caption, what no font has. */
+/** `sizeMin`: pixels that the PNG needs. `missing`: what of the caption no font has. */
 export type Rendered =
   | { image: Uint8Array<ArrayBuffer> }
   | { sizeMin: number }

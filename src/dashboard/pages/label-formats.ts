@@ -120,7 +120,9 @@ function formatsPage(context: PageContext): Response {
             value: form.text('paper'),
             choices: Object.entries(PAPERS).map(([value, { name }]) => ({ value, label: name })),
           }),
-          html`<div class="columns small">${NAMES.map((name) => measureField(context, name))}</div>`,
+          html`<div class="columns small">
+            ${NAMES.map((name) => measureField(context, name))}
+          </div>`,
           parts.button('Save sheet'),
         ]),
       ])}`,

@@ -406,7 +406,7 @@ async function notes(
     }
     ${note(
       nowhere,
-      'left out: the label has no room for the whole title or text, or nobody can type the address.',
+      'left out: the label has no room for the whole text, or nobody can type the address.',
     )}
     ${note(
       left.undrawn.length,

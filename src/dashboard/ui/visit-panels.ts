@@ -103,7 +103,8 @@ function valueLinks(kind: StoredKind, count: number, paths: VisitSection['paths'
     links !== undefined &&
     html`<p class="row">
       ${count > ROWS && html`<a href="${links.all}">All ${parts.count(count)}</a>`}
-      <a href="${links.csv}" download aria-label="Download ${PANELS[kind].title} as CSV">CSV</a></p>`
+      <a href="${links.csv}" download aria-label="Download ${PANELS[kind].title} as CSV">CSV</a>
+    </p>`
   )
 }
 
