@@ -134,7 +134,7 @@ export function layOutSheet(sheet: Sheet, logo?: Logo): Page {
 export interface LeftOut {
   /** Names of texts without room, for each label that leaves one out. */
   withoutRoom: TextName[]
-  /** Texts that only browsers print, and what of them no font of the service can draw. */
+  /** Titles and addresses that only browsers print, and what of them no font can draw. */
   undrawn: TextName[]
   missing: string[]
 }
@@ -147,7 +147,8 @@ export function findLeftOut({ grid, labels, options }: Sheet): LeftOut {
     for (const name of TEXT_NAMES) {
       const first = lines.find((line) => line.name === name)
       if (label?.[name] && !first) left.withoutRoom.push(name)
-      if (!label || !first || first.line) continue
+      // The form says it of the text that all labels have.
+      if (!label || !first || first.line || name === 'caption') continue
       left.undrawn.push(name)
       left.missing.push(...findMissing(label[name]))
     }
@@ -303,19 +304,23 @@ function wrapped(parts: readonly string[], most: number, widthOf: (text: string)
   return lines.map((line) => line.trim())
 }
 
-/** `align`: 0 for the side of the code, 0.5 for the middle. */
+/** `align`: 0 for the left, 0.5 for the middle. */
 function drawTexts(
   lines: readonly TextLine[],
   { width, align }: { width: number; align: number },
 ): Picture {
+  const widthOf = ({ line, text, size }: TextLine) =>
+    (line?.width ?? Bun.stringWidth(text) * COLUMN_EM) * size
   let y = 0
   const shapes = lines.map((one): Shape => {
     const { text, size, line } = one
     const baseline = y + aboveOf(one) * size
     y = baseline + belowOf(one) * size
-    const lineWidth = (line?.width ?? Bun.stringWidth(text) * COLUMN_EM) * size
-    const start = one.isRightToLeft && align === 0 ? 1 : align
-    const at = { x: (width - lineWidth) * start, y: baseline, size }
+    const lineWidth = widthOf(one)
+    const widest = Math.max(...lines.filter(({ name }) => name === one.name).map(widthOf))
+    // Lines from right to left end at the left in several places.
+    const indent = one.isRightToLeft && align === 0 ? widest - lineWidth : 0
+    const at = { x: (width - lineWidth) * align + indent, y: baseline, size }
     if (!line) return { fill: TEXT_COLOR, path: '', text: { text, width: lineWidth, ...at } }
     return { fill: TEXT_COLOR, path: pathOf(place(line, at)), isText: true }
   })

@@ -1,8 +1,6 @@
 import { expect } from 'bun:test'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { run } from '../../test/support/decode-qr.ts'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { run, scratch } from '../../test/support/decode-qr.ts'
 import { NOTO_FONTS, testWith } from '../../test/support/tools.ts'
 import { layOutCaption } from './caption.ts'
 import { type Outline, parsePath, pathOf } from './outline.ts'
@@ -98,25 +96,44 @@ testNoto('parts of other directions are in their visual order', async () => {
   expect(idsOf('قائمة (اليومية)')[0]).toBe(idsOf('(')[0] as number)
 })
 
-testNoto('fonts with colors only do not count, and a missing sign is named once', async () => {
+testNoto('a missing sign is named once', async () => {
   await loadTypeface(NOTO_FONTS)
   expect(findMissing('Sale 🌸🌸 \u{10FFFD} 🍽')).toEqual(['🌸', '\u{10FFFD}'])
 })
 
+testNoto('fonts of colored glyphs do not count, and one without outlines neither', async () => {
+  using files = scratch()
+  const symbols = readFileSync(`${NOTO_FONTS[0]}/NotoSansSymbols2-Regular.ttf`)
+  const directory = symbols.subarray(0, 12 + 16 * symbols.readUInt16BE(4))
+  const path = files.path('symbols.ttf')
+  const missingWith = async (table: string, name: string) => {
+    const bytes = Buffer.from(symbols)
+    bytes.write(name, directory.indexOf(table), 'latin1')
+    writeFileSync(path, bytes)
+    await loadTypeface([])
+    await loadTypeface([path])
+    return findMissing('Menu 🍽')
+  }
+  expect(await missingWith('glyf', 'glyf')).toEqual([])
+  expect(await missingWith('glyf', 'CBDT')).toEqual(['🍽'])
+  expect(await missingWith('glyf', 'xxxx')).toEqual(['🍽'])
+  expect(await missingWith('name', 'COLR')).toEqual(['🍽'])
+})
+
 test('damaged and hostile font files are left out', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hopcode-fonts-'))
+  using files = scratch()
+  const folder = files.dir
   const table = Buffer.alloc(64, 0xff)
   table.writeUInt32BE(0x10000, 0)
   table.writeUInt16BE(3, 4)
   for (const [at, tag] of ['cmap', 'maxp', 'glyf'].entries()) table.write(tag, 12 + 16 * at)
-  writeFileSync(join(folder, 'empty.ttf'), '')
-  writeFileSync(join(folder, 'text.otf'), 'no font')
-  writeFileSync(join(folder, 'tables.ttf'), table)
-  writeFileSync(join(folder, 'collection.ttc'), `ttcf${'\xff'.repeat(40)}`)
-  symlinkSync(folder, join(folder, 'circle.ttf'))
-  await loadTypeface([folder, join(folder, 'empty.ttf'), '/no/such/folder'])
+  writeFileSync(files.path('empty.ttf'), '')
+  writeFileSync(files.path('text.otf'), 'no font')
+  writeFileSync(files.path('tables.ttf'), table)
+  writeFileSync(files.path('collection.ttc'), `ttcf${'\xff'.repeat(40)}`)
+  symlinkSync(folder, files.path('circle.ttf'))
+  await loadTypeface([folder, files.path('empty.ttf'), '/no/such/folder'])
   expect(findMissing('Menü 日')).toEqual(['日'])
-  rmSync(folder, { recursive: true })
 })
 
 test('a line breaks between words, and inside of scripts without spaces', async () => {

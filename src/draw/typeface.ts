@@ -52,8 +52,11 @@ export function findMissing(text: string): string[] {
 }
 
 /** Whether the first letter with a direction is written from right to left. */
-export const isRightToLeft = (text: string): boolean =>
-  loaded().bidi.getEmbeddingLevels(text).paragraphs[0]?.level === 1
+export function isRightToLeft(text: string): boolean {
+  const { fonts, bidi } = loaded()
+  // Inter has no such letters.
+  return !hasAll(fonts.inter, text) && bidi.getEmbeddingLevels(text).paragraphs[0]?.level === 1
+}
 
 /** Scripts without spaces between words, and emoji. */
 const UNSPACED = ['Hani', 'Hira', 'Kana', 'Thai', 'Laoo', 'Khmr', 'Mymr']
@@ -133,7 +136,6 @@ type LeveledRun = Run & { level: number }
 function runsOf(text: string, direction: 'ltr' | 'rtl' | 'auto'): LeveledRun[] {
   const { fonts, bidi } = loaded()
   const { inter: font } = fonts
-  // It has no letters that are written from right to left.
   if (direction !== 'rtl' && hasAll(font, text)) {
     const end = text.length
     return [{ font, script: '', language: 'und', level: 0, isRightToLeft: false, start: 0, end }]

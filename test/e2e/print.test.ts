@@ -157,7 +157,7 @@ const refusals = [
   { query: 'columns=99', message: 'Columns: ' },
   { query: 'columns=10&rows=20&gap=9', message: 'smaller than 15 mm' },
   { query: 'margin=x', message: 'Margin (mm): ' },
-  { query: 'copies=0', message: 'Copies of each label: ' },
+  { query: 'copies=0', message: 'Copies of each: ' },
   { query: 'right=0.25', message: 'at most one decimal' },
   { query: 'down=-10.1', message: 'between -10 and 10' },
   { query: 'count=2&word=Table', message: 'Count scans as: ' },

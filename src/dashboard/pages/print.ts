@@ -199,7 +199,7 @@ function optionsCards(context: PageContext, choice: PrintChoice, state: FormStat
       extra: { maxlength: CAPTION_LENGTH_MAX, placeholder: 'Scan for details' },
     }),
     html`<p class="error" id="print-missing" role="status">${
-      state.missing.length > 0 && missingText(state.missing)
+      state.missing.length > 0 ? missingText(state.missing) : ''
     }</p>`,
     html`<div class="print-checks">
       ${checkbox('title', 'Title', choice.hasTitle)}
@@ -321,7 +321,7 @@ async function sheetsPart(
   for (const [name, text = ''] of Object.entries(query)) params.set(name, text)
   return html`
     <div id="sheets" class="sheets paper-${paper}">
-      ${await notes(context, choice, { links, sheets })}
+      ${await notes(context, choice, { links, sheets, shown })}
       ${actions(choice, { params, hidden: sheets.length - shown.length })}
       ${shown.map((_, at) => {
         params.set('sheet', String(at + 1))
@@ -377,23 +377,28 @@ const labelOf = (name: string): string => LABELS[name] ?? numberRule(name as Num
 interface Printed {
   links: readonly DetailedLink[]
   sheets: readonly Sheet[]
+  /** Sheets on the page, the first ones. */
+  shown: readonly Sheet[]
 }
 
 /** What is on the sheets, and what is not. */
 async function notes(
   { deps, user }: PageContext,
   { hasAddress, numbers, series }: PrintChoice,
-  { links, sheets }: Printed,
+  { links, sheets, shown }: Printed,
 ): Promise<Html> {
-  const labels = sheets.flatMap((sheet) => sheet.labels).filter((label) => label !== undefined)
+  const labelsOn = (some: readonly Sheet[]) =>
+    some.flatMap((sheet) => sheet.labels).filter((label) => label !== undefined)
+  const count = labelsOn(sheets).length
   const isCut = links.length * numbers.copies * (series?.count ?? 1) > LABELS_MAX
-  const left = await deps.images.findLeftOut(sheets, user.account.id)
-  const untyped = labels.filter(({ address }) => hasAddress && address === '').length
+  const left = await deps.images.findLeftOut(shown, user.account.id)
+  const untyped = labelsOn(shown).filter(({ address }) => hasAddress && address === '').length
   const nowhere = untyped + left.withoutRoom.length
-  const note = (count: number, what: string) =>
-    count > 0 && parts.notice('note', html`<p>${parts.plural(count, 'text')} ${what}</p>`)
+  const where = shown.length < sheets.length ? 'On the sheets below, ' : ''
+  const note = (texts: number, what: string) =>
+    texts > 0 && parts.notice('note', html`<p>${where}${parts.plural(texts, 'text')} ${what}</p>`)
   return html`
-    <h2>${parts.plural(labels.length, 'label')} on ${parts.plural(sheets.length, 'sheet')}</h2>
+    <h2>${parts.plural(count, 'label')} on ${parts.plural(sheets.length, 'sheet')}</h2>
     <p class="hint">Print at 100 %, without the margins or headers of the browser. Scan a label
       before you print many.</p>
     ${
