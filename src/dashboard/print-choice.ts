@@ -1,4 +1,5 @@
 import {
+  DASHBOARD_REF,
   findProblems,
   parsePrintOptions,
   type QrOptions,
@@ -118,7 +119,7 @@ export function readChoice({ deps, user, query }: PageContext, isOneLink: boolea
     problems.word = 'Must have small letters, digits or dashes: at most 20 with the number'
   }
   return {
-    options: preset?.options ?? parsePrintOptions({}),
+    options: preset?.options ?? parsePrintOptions({ ref: DASHBOARD_REF }),
     preset: preset ? String(preset.id) : '',
     caption: query.caption ?? '',
     hasTitle: isOn('title'),

@@ -97,6 +97,8 @@ const isMillimetres = (text: string): boolean =>
 
 export const REF_LENGTH_MAX = 20
 export const REF_PATTERN = /^[a-z0-9-]{1,20}$/
+/** The `ref` of codes that people download, unless they choose another one or none. */
+export const DASHBOARD_REF = 'qr'
 const REF_MESSAGE = `Invalid ref: must have 1 to ${REF_LENGTH_MAX} small letters, digits or dashes`
 
 /** `1` sets an option that is otherwise absent. */

@@ -1,5 +1,13 @@
 import { DAY, HOUR } from '../lib/clock.ts'
-import { kindOf, NAMES, OTHER, type VisitKey, visitKey, visitValue } from './values.ts'
+import {
+  kindOf,
+  LABEL_NUMBER,
+  NAMES,
+  OTHER,
+  type VisitKey,
+  visitKey,
+  visitValue,
+} from './values.ts'
 
 /** New sources of one link and day that are stored. */
 const LINK_MAX = 20
@@ -7,8 +15,6 @@ const LINK_MAX = 20
 const AT_ONCE_MAX = 12
 /** New sources of all links together in an hour, beyond the first one of each link and day. */
 const HOUR_MAX = 2000
-/** The end of the words of numbered labels. A row of a link bounds how many are stored. */
-const NUMBERED = /-\d{1,3}$/
 /** Sources in memory. Beyond this, both limits begin again. */
 const MEMORY_MAX = 100_000
 
@@ -48,8 +54,8 @@ export class SourceLimit {
     // A word of `ref` is a source and a scan: it counts once.
     const hash = this.#hashOf(linkId, value)
     // Scans of numbered labels, `table-1` to `table-24`, need the room of one source of the link.
-    const isNumbered = kind === 'scan' && NUMBERED.test(value)
-    const series = isNumbered ? this.#hashOf(linkId, value.replace(NUMBERED, '-')) : hash
+    const isNumbered = kind === 'scan' && LABEL_NUMBER.test(value)
+    const series = isNumbered ? this.#hashOf(linkId, value.replace(LABEL_NUMBER, '-')) : hash
     const isOfSeries = this.#stored.has(series)
     if (this.#stored.has(hash)) {
       this.#stored.add(series)

@@ -82,6 +82,13 @@ function twoLetters(): string[] {
   return letters.flatMap((first) => letters.map((second) => first + second))
 }
 
+/** The end of the words of numbered labels: `table-7`. */
+export const LABEL_NUMBER = /-\d{1,3}$/
+
+/** Whether a value of `scan` is a word of codes, or one of their labels with its number. */
+export const isWordOf = (refs: readonly string[], value: string): boolean =>
+  refs.includes(value) || refs.includes(value.replace(LABEL_NUMBER, ''))
+
 /** A value together with its kind, as a key of a Map: the kind's number and the value. */
 export type VisitKey = string
 

@@ -66,7 +66,7 @@ async function withLinks(count: number, titles = TITLES, env = NO_FONTS) {
   return { app, member, codes, load, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-const textsOf = (codes: readonly string[], ref = '') =>
+const textsOf = (codes: readonly string[], ref = '?ref=qr') =>
   codes.map((code) => `http://hop.test/${code}${ref}`).sort()
 
 /** The most that a sheet has: PRINTED_LABELS=500 npm test -- test/e2e/print.test */
@@ -287,7 +287,7 @@ test('a ZIP has an image for each code, named by address and title, and a list',
     if (format !== 'png') continue
     for (const [name, image] of Object.entries(files)) {
       if (name === 'codes.csv') continue
-      expect((await decodeQr(image)).text).toBe(`http://hop.test/${name.slice(0, 9)}`)
+      expect((await decodeQr(image)).text).toBe(`http://hop.test/${name.slice(0, 9)}?ref=qr`)
     }
   }
 })
@@ -352,7 +352,7 @@ testNoto(
     const images = Object.entries(zip).filter(([name]) => name !== 'codes.csv')
     expect(images).toHaveLength(24)
     for (const [name, image] of images) {
-      const address = `http://hop.test/${name.slice(0, 9)}`
+      const address = `http://hop.test/${name.slice(0, 9)}?ref=qr`
       const { text: read, readers, width, height } = await decodeQr(image)
       expect([read, readers]).toEqual([address, ['jsQR', 'zxing']])
       expect(height).toBeGreaterThan(width)
@@ -403,7 +403,7 @@ test('labels have copies, and those of one link their numbers and words', async 
   const [first = '', second = ''] = textsOf(it.codes)
   expect(await readPdf('copies=3')).toEqual([first, first, first, second, second, second])
   const one = `codes=${it.codes[0]}`
-  const numbered = [1, 2, 3].map((n) => `${first}?ref=table-${n}`)
+  const numbered = [1, 2, 3].map((n) => first.replace('=qr', `=table-${n}`))
   expect(await readPdf(`${one}&count=3&word=table`)).toEqual(numbered)
   expect(await readPdf(`${one}&count=2&first=7&word=`)).toEqual([first, first])
   // Several links have no numbers.
