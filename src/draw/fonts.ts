@@ -128,9 +128,12 @@ export class Fonts {
     const steps = loaded.glyphToJson(id)
     const commands = steps.map(({ type }) => type).join('')
     const points = steps.flatMap(({ values }) => values.map((value) => value / upem))
-    const ys = points.filter((_, at) => at % 2 === 1)
-    const [top, bottom] = [Math.max(0, ...ys), Math.max(0, ...ys.map((y) => -y))]
-    const shape = { outline: { commands, points }, top, bottom }
+    const shape = { outline: { commands, points }, top: 0, bottom: 0 }
+    for (let at = 1; at < points.length; at += 2) {
+      const y = points[at] ?? 0
+      shape.top = Math.max(shape.top, y)
+      shape.bottom = Math.max(shape.bottom, -y)
+    }
     this.#shapes.set(key, shape)
     return shape
   }
@@ -224,7 +227,8 @@ const CHARACTERS = ['cmap', 'maxp']
 function readCharacters(path: string): Uint8Array | undefined {
   let file: number | undefined
   try {
-    if (statSync(path).size > FILE_BYTES_MAX) return undefined
+    const stat = statSync(path)
+    if (!stat.isFile() || stat.size > FILE_BYTES_MAX) return undefined
     file = openSync(path, 'r')
     const read = (at: number, length: number) => {
       const bytes = Buffer.alloc(Math.min(length, CHARACTERS_BYTES_MAX))

@@ -132,6 +132,8 @@ test('damaged and hostile font files are left out', async () => {
   writeFileSync(files.path('tables.ttf'), table)
   writeFileSync(files.path('collection.ttc'), `ttcf${'\xff'.repeat(40)}`)
   symlinkSync(folder, files.path('circle.ttf'))
+  // Opening it would wait for a writer.
+  run('mkfifo', files.path('pipe.ttf'))
   await loadTypeface([folder, files.path('empty.ttf'), '/no/such/folder'])
   expect(findMissing('Menü 日')).toEqual(['日'])
 })

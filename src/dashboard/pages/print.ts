@@ -151,25 +151,28 @@ async function printPage(context: PageContext): Promise<Response> {
       links.length === 0
         ? parts.emptyState('No links to print', html`<p>No link matches this filter.</p>`)
         : html`
-          <form method="get" action="${PATH}" class="print-options" id="print-options"
-            hx-get="${PATH}" hx-trigger="input delay:300ms" hx-sync="this:replace"
-            hx-target="#sheets" hx-select="#sheets" hx-swap="outerHTML"
-            hx-select-oob="#print-missing">
-            ${filterFields(context.query)}
-            ${optionsCards(context, choice, { missing, isOneLink: links.length === 1 })}
-          </form>
+          <div class="print-options">
+            <form method="get" action="${PATH}" id="print-options" hx-get="${PATH}"
+              hx-trigger="input delay:300ms" hx-sync="this:replace" hx-target="#sheets"
+              hx-select="#sheets" hx-swap="outerHTML" hx-select-oob="#print-missing">
+              ${filterFields(context.query)}
+              ${optionsCard(context, choice, { missing, isOneLink: links.length === 1 })}
+            </form>
+            ${ZIP_CARD}
+          </div>
           ${await sheetsPart(context, choice, links)}`,
   })
 }
 
 /** What the links are chosen by, kept with the options. */
-const filterFields = ({ codes, q, tag, state }: Query): Html[] =>
+const filterFields = ({ codes, q, tag, state, all }: Query): Html[] =>
   parts.hiddenFields({
     sent: 1,
     ...(codes && { codes }),
     ...(q && { q }),
     ...(tag && { tag }),
     ...(state && { state }),
+    ...(all && { all }),
   })
 
 interface FormState {
@@ -178,7 +181,7 @@ interface FormState {
   isOneLink: boolean
 }
 
-function optionsCards(context: PageContext, choice: PrintChoice, state: FormState): Html {
+function optionsCard(context: PageContext, choice: PrintChoice, state: FormState): Html {
   const { problems } = choice
   const fields = (...names: NumberName[]) =>
     html`<div class="columns print-pair">${names.map((name) =>
@@ -214,20 +217,20 @@ function optionsCards(context: PageContext, choice: PrintChoice, state: FormStat
       ${fields('right', 'down')}
     </details>`,
     parts.button('Show', 'plain', { 'data-without-script': true }),
-    html`<fieldset class="print-files">
-      <legend>Or one file for each code</legend>
-      ${parts.select({
-        name: 'file',
-        label: 'Format',
-        value: context.query.file ?? 'png',
-        choices: PRINT_FORMATS.map((value) => ({ value, label: value.toUpperCase() })),
-      })}
-      ${parts.button('Download ZIP', 'plain', { formaction: `${PATH}/codes.zip` })}
-      <p class="hint">Named by address and title, with a list as CSV. Each code counts as one
-        read of your limit.</p>
-    </fieldset>`,
   ])
 }
+
+/** A button that sends the form of options from outside: htmx follows the clicks inside of it. */
+const fileButton = (label: string, look: 'primary' | 'plain', file: string, more = {}): Html =>
+  parts.button(label, look, { form: 'print-options', formaction: `${PATH}/${file}`, ...more })
+
+const ZIP_CARD = parts.card('Or one file for each code', [
+  html`<div class="row">${PRINT_FORMATS.map((value) =>
+    fileButton(`ZIP of ${value.toUpperCase()}`, 'plain', 'codes.zip', { name: 'file', value }),
+  )}</div>`,
+  html`<p class="hint">Named by address and title, with a list as CSV. Each code counts as one read
+    of your limit.</p>`,
+])
 
 function numberField({ query }: PageContext, choice: PrintChoice, name: NumberName): Html {
   const { label, min, max, decimals } = numberRule(name)
@@ -331,10 +334,7 @@ async function sheetsPart(
     </div>`
 }
 
-/**
- * Outside of the form of options, which they send: htmx follows the clicks inside of it. `hidden`:
- * sheets that are not on the page, which a browser would not print.
- */
+/** `hidden`: sheets that are not on the page, which a browser would not print. */
 function actions(
   { series }: PrintChoice,
   { params, hidden }: { params: URLSearchParams; hidden: number },
@@ -345,10 +345,7 @@ function actions(
     ? { 'hx-get': `${PATH}/keep`, 'hx-include': '#print-options', 'hx-swap': 'none' }
     : {}
   return html`<div class="row">
-    ${parts.button('Download PDF', 'primary', {
-      form: 'print-options',
-      formaction: `${PATH}/labels.pdf`,
-    })}
+    ${fileButton('Download PDF', 'primary', 'labels.pdf')}
     ${
       hidden > 0
         ? parts.linkButton(`Show ${parts.plural(hidden, 'more sheet')} to print`, `${PATH}?${all}`)
