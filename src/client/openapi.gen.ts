@@ -529,7 +529,7 @@ export interface Schemas {
     level?: "L" | "M" | "Q" | "H";
     /** @description 1: the logo of the code's account in the middle. The level is then H. */
     logo?: "0" | "1";
-    /** @description A text below the code in Latin, Greek or Cyrillic letters, on one or two lines: 1 for the short URL without its scheme. A PNG becomes higher by it. */
+    /** @description A text below the code, on one or two lines: 1 for the short URL without its scheme. A PNG becomes higher by it. The fonts of the service decide which scripts it can have. */
     caption?: string;
     /** @description Width of the image on paper in millimetres, with the margin. */
     mm?: number;

@@ -445,6 +445,19 @@ export const campaignTemplates = sqliteTable(
   (table) => [uniqueIndex('campaign_templates_name').on(table.accountId, table.name)],
 )
 
+export const labelFormats = sqliteTable(
+  'label_formats',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    name: text().notNull(),
+    /** The measures as JSON: `Grid` of draw/sheet.ts. */
+    grid: text().notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [uniqueIndex('label_formats_name').on(table.accountId, table.name)],
+)
+
 /** Sources of scans that an account has. */
 export const REFS_MAX = 50
 

@@ -14,7 +14,7 @@ import { REPORT_LINKS_MAX } from '../../hits/series.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { VISIT_KINDS } from '../../visits/values.ts'
+import { STORED_KINDS } from '../../visits/values.ts'
 import { type PageContext, requireAccount } from '../auth/guard.ts'
 import {
   ANALYTICS_PATH,
@@ -45,7 +45,7 @@ import {
 import { page, wantsFragment } from '../ui/layout.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
-import { changeText, knownPart, PANELS, valueTable } from '../ui/visit-panels.ts'
+import { changeText, knownPart, PANELS, scansOf, valueTable } from '../ui/visit-panels.ts'
 
 const TOP_ROWS = 10
 
@@ -213,11 +213,12 @@ async function reportHits(context: PageContext): Promise<HitsPage> {
 
 async function read(context: PageContext, { counted, zone }: HitsPage) {
   const { deps, query } = context
-  const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
+  const kind = STORED_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
   const range = await readRange(deps, { counted, zone, choice: chosen.choice })
   const visits = await deps.visitDetails.of(counted, daysOf(range.bounds), context.user.account.id)
-  return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
+  const values = kind === 'scan' ? scansOf(visits, refsOf(context)) : visits.values[kind]
+  return { kind, chosen, range, visits, values: values.slice(0, VALUES_MAX) }
 }
 
 async function valuesPage(context: PageContext, shown: HitsPage): Promise<Response> {
