@@ -193,10 +193,11 @@ export const redirectNavigation = (location: string) => ({
 /** The texts of the public page of a link in the visitor's language. */
 export function statisticsTexts(headers: RequestHeaders): StatisticsTexts {
   const language = languageOf(headers.get('accept-language') ?? '')
-  return { language, ...TEXTS[language].statistics }
+  const { statistics, destination } = TEXTS[language]
+  return { language, ...statistics, preview: destination.title }
 }
 
-export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string }
+export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string; preview: string }
 
 /** The preferred one of the languages with texts; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

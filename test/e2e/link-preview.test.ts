@@ -3,6 +3,7 @@ import { disableLink } from '../support/administration.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { IPHONE, ua } from '../support/destination-rules.ts'
 import { hitsOf, LOCKED, send, WORD, withPassword } from '../support/link-passwords.ts'
+import { makeMember } from '../support/members.ts'
 
 /** `+` behind a short URL: where a link leads, without following it. */
 
@@ -127,4 +128,13 @@ test('a preview says that some visitors are redirected elsewhere, but not where'
   expect(page.text).toContain(sentence)
   expect(page.text).toContain('www.example.com')
   expect(page.text).not.toContain('phone.example')
+})
+
+test('a new link and the page of a link lead to the preview', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const created = await free.post('/app/links', { url: URL })
+  const code = /app\/links\/([A-Z0-9]{8})/.exec(created.text)?.[1]
+  const page = await free.get(`/app/links/${code}`)
+  for (const { text } of [created, page]) expect(text).toContain(`href="http://hop.test/${code}+"`)
 })
