@@ -4,7 +4,7 @@ import TEXTS from './visitor-texts.json' with { type: 'json' }
 
 /** The pages of short links that do not redirect, for a person with a browser. */
 
-type Page = Exclude<keyof typeof TEXTS.en, 'password_form'>
+type Page = Exclude<keyof typeof TEXTS.en, 'password_form' | 'statistics'>
 
 /** A reason that only a page tells: programs get the same as for an unknown code. */
 export type OffReason = 'link_paused' | 'link_not_started' | 'link_removed'
@@ -146,6 +146,14 @@ export const redirectNavigation = (location: string) => ({
   headers: { Location: location, 'Cache-Control': 'no-store' },
   body: '',
 })
+
+/** The texts of the public page of a link in the visitor's language. */
+export function statisticsTexts(headers: RequestHeaders): StatisticsTexts {
+  const language = languageOf(headers.get('accept-language') ?? '')
+  return { language, ...TEXTS[language].statistics }
+}
+
+export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string }
 
 /** The preferred one of the languages with texts; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

@@ -99,7 +99,7 @@ test('days are those of the account’s time zone, also in its files and its top
     '2026-02-10T22:00:00Z': 100,
     '2026-02-10T23:00:00Z': 1000,
   })
-  expect((await setZone(owner, 'Europe/Berlin')).location).toBe('/app/account?done=zone')
+  expect((await setZone(owner, 'Europe/Berlin')).location).toBe('/app/account?done=saved')
   const path = 'analytics?from=2026-02-10&to=2026-02-10'
   const { text } = await owner.get(`/app/${path}`)
   expect(sumOf(text)).toEqual(['110', 'on 10 Feb 2026'])

@@ -55,7 +55,7 @@ test('the settings of a link show its parameters: changed ones are written, clea
   const shown = '?utm_source=flyer&utm_medium=print'
   const same = { ...NONE, utm_source: 'flyer', utm_medium: 'print', campaign_shown: shown }
   const save = (sent: Record<string, string>) =>
-    free.post(`/app/links/${code}/destination`, { url, ...same, ...sent, csrf: page.csrf })
+    free.post(`/app/links/${code}/settings`, { url, ...same, ...sent, csrf: page.csrf })
   await save({ utm_source: 'poster', utm_medium: '' })
   expect(await urls(app)).toEqual(['https://shop.example/?utm_source=poster&q=1'])
   // Who changes the text of the URL does not lose that by the fields.

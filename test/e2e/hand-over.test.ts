@@ -53,12 +53,9 @@ test('the selected links go to the other account, with all that belongs to them'
   const destinations = [{ when: { os: ['ios'] }, url: 'https://example.com/ios' }]
   const properties = { title: 'Spring menu', tags: ['poster'], note: 'at the door', destinations }
   expect((await patch(app, code, { ...properties, aliases: ['spring-menu'] })).status).toBe(200)
-  const shared = await pro.post(
-    `/app/links/${code}/share`,
-    {},
-    { from: `/app/links/${code}/settings` },
-  )
-  const publicPath = /\/app\/shared\/[\w-]{22}/.exec(shared.text)?.[0] ?? ''
+  const settings = `/app/links/${code}/settings`
+  await pro.post(settings, { was_public: 'off', public: '1' })
+  const publicPath = /\/app\/shared\/[\w-]+/.exec((await pro.get(settings)).text)?.[0] ?? ''
   for (let n = 0; n < 3; n++) await follow(app, `/${code}`)
   expect((await app.call('GET', `/api/lookup/${code}`)).body.hit_count).toBe(3)
 
@@ -326,7 +323,7 @@ test('a change that the former account has begun does not reach the moved link',
     links: [],
   })
   expect(await links.scheduleDeletion({ ids: [id], deleteAt: 1, author })).toEqual([])
-  const page = { author, linkId: id, hash: new Uint8Array(32), showsUrl: true }
+  const page = { author, linkId: id, seed: new Uint8Array(32), isNew: false, showsUrl: true }
   expect(await publicPages.share(page)).toBe(false)
   await publicPages.share({ ...page, author: { ...author, accountId: to } })
   await publicPages.unshare({ author, linkId: id })

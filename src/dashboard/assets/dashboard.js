@@ -342,6 +342,9 @@
   })
 
   enhance()
+  // Where the row of tabs is longer than the screen, the current one is in view.
+  const tab = document.querySelector('.side [aria-current]')
+  if (tab) tab.closest('nav').scrollLeft = tab.offsetLeft - 64
   // An autofocus field takes precedence over the first invalid one.
   if (!document.querySelector('[autofocus]')) {
     document.querySelector('[aria-invalid=true]')?.focus()

@@ -34,7 +34,7 @@ const NAME_LENGTH_MAX = 40
 /** The account's logo and presets. */
 export const qrSettingsPages = signedInPages({
   'GET /app/qr': editor(settingsPage, {
-    offers: [{ label: 'QR codes: logo and presets', words: 'caption colors' }],
+    offers: [{ label: 'QR codes', section: 'account', words: 'logo presets caption colors' }],
   }),
   'GET /app/qr/logo.png': viewer(({ deps, user }) => {
     const logo = deps.data.qrSettings.findLogo(user.account.id)
@@ -137,13 +137,11 @@ function settingsPage(context: PageContext): Response {
   const { deps, user } = context
   return page(context, {
     title: 'QR codes',
-    back: { href: '/app/account', label: 'Account' },
+    at: QR_SETTINGS_PATH,
     messages: DONE,
     main: html`
-      <div class="columns cards">
-        ${logoCard(context)}
-        ${presetsCard(deps, user)}
-      </div>
+      ${logoCard(context)}
+      ${presetsCard(deps, user)}
       ${newPresetCard(context)}`,
   })
 }

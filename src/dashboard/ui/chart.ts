@@ -11,6 +11,8 @@ export interface Bar {
   previous?: number | undefined
   /** Its period is not over and the value may grow. It is drawn as an outline. */
   isOpen?: boolean
+  /** Label and value in another language than English. */
+  text?: string
 }
 
 /** A label below the axis. */
@@ -105,7 +107,7 @@ function column(bar: Bar, { i, count, top }: { i: number; count: number; top: nu
   const before = bar.previous === undefined ? '' : `, ${plural(bar.previous, 'hit')} before`
   return html`
     <g>
-      <title>${bar.label}: ${value}${before}</title>
+      <title>${bar.text ?? `${bar.label}: ${value}${before}`}</title>
       <rect class="place" x="${percent(i * slot)}" width="${percent(slot)}" height="100%" />
       ${bar.value > 0 && html`<rect ${attributes(shape)} />`}
     </g>`
