@@ -53,6 +53,8 @@ interface PageProps extends Content {
   back?: { href: string; label: string }
   /** Heading, if it is not the title. */
   heading?: Html
+  /** Below the heading: the navigation between pages about one subject. */
+  tabs?: Html
   /** The entry of this page in the navigation of its section, by its address. */
   at?: string
 }
@@ -69,7 +71,7 @@ export function page(
   props: PageProps,
 ): Response {
   const { user, request } = context
-  const { title, back, heading, at } = props
+  const { title, back, heading, tabs, at } = props
   const current = request && sectionOf(request)
   const sections = user.offers.filter(({ place }) => place === 'navigation')
   const items = sections.map(({ label, href }) => {
@@ -84,7 +86,7 @@ export function page(
       <a class="go-link" href="/app/go" data-go>${icon('search')} Go to <kbd>Ctrl K</kbd></a>
       ${accountMenu(user)}
     </header>`
-  const content = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}
+  const content = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
     ${contentOf(context, props)}`
   const section = user.offers.find((one) => one.href === at && one.section)?.section
   const main = section
