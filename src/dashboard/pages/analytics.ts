@@ -320,7 +320,7 @@ const NO_CAMPAIGNS = parts.emptyState(
 /** Links whose codes fit an address. */
 const REPORT_MAX = 200
 
-/** A page of 500 campaigns has less than 1 MB. */
+/** Characters of a name: a page of 500 campaigns has less than 1 MB. */
 const NAME_MAX = 40
 const beginning = (name: string): string => {
   const characters = [...name]
@@ -380,7 +380,8 @@ function campaignTable(report: Campaigns): Html {
 }
 
 async function campaignsFile(context: PageContext): Promise<Response> {
-  const { campaigns, range } = await readCampaigns(context)
+  const { campaigns, chosen, range } = await readCampaigns(context)
+  if (chosen.typed) throw refuse(chosen.typed.problem)
   const head = ['campaign', 'source', 'medium', 'links', 'hits', 'scans', 'hits_before']
   const lines = campaigns
     .flatMap(({ sources }) => sources)
