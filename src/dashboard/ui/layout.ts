@@ -53,7 +53,7 @@ interface PageProps extends Content {
   back?: { href: string; label: string }
   /** Heading, if it is not the title. */
   heading?: Html
-  /** Below the heading. */
+  /** Below the heading: the navigation between pages about one subject. */
   tabs?: Html
   /** The entry of this page in the navigation of its section, by its address. */
   at?: string
