@@ -50,7 +50,7 @@ test(
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
     await page.goto(`${app.url}/app/links/FIREFOX26/settings`)
     await page.locator('input[name=title]').fill('From Firefox')
-    await page.click('#save-properties')
+    await page.click('#save-settings')
     await page.waitForFunction("document.querySelector('h1').textContent === 'From Firefox'")
     await page.goto(`${app.url}/app/links/FIREFOX26/qr?caption=Menü`)
     await page.waitForFunction("document.querySelector('main img.qr, main .qr img')?.complete")

@@ -273,8 +273,7 @@ function pendingInvites({ deps, user }: PageContext): Html {
   })
 }
 
-const guestOf = ({ email, id }: OneTimeLinkRow): string =>
-  email ?? `anyone with link ${id}`
+const guestOf = ({ email, id }: OneTimeLinkRow): string => email ?? `anyone with link ${id}`
 
 /** Throws `invalid_value` for a plan that `planSelect` does not offer. */
 function requirePlan(form: Form): Plan {
