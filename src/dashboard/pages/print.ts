@@ -224,9 +224,9 @@ function optionsCard(context: PageContext, choice: PrintChoice, state: FormState
 const fileButton = (label: string, look: 'primary' | 'plain', file: string, more = {}): Html =>
   parts.button(label, look, { form: 'print-options', formaction: `${PATH}/${file}`, ...more })
 
-const ZIP_CARD = parts.card('Or one file for each code', [
+const ZIP_CARD = parts.card('Or a ZIP with a file for each code', [
   html`<div class="row">${PRINT_FORMATS.map((value) =>
-    fileButton(`ZIP of ${value.toUpperCase()}`, 'plain', 'codes.zip', { name: 'file', value }),
+    fileButton(value.toUpperCase(), 'plain', 'codes.zip', { name: 'file', value }),
   )}</div>`,
   html`<p class="hint">Named by address and title, with a list as CSV. Each code counts as one read
     of your limit.</p>`,
@@ -257,7 +257,7 @@ function sheetField({ deps, user }: PageContext, { format }: PrintChoice): Html[
       ...Object.entries(FORMATS).map(([value, { name }]) => ({ value, label: name })),
     ],
   })
-  const link = html`<p class="hint"><a href="${FORMATS_PATH}">Own sheets of labels</a></p>`
+  const link = html`<p class="hint own-sheets"><a href="${FORMATS_PATH}">Own sheets of labels</a></p>`
   return [field, html`${parts.offer(user, FORMATS_PATH, link)}`]
 }
 
