@@ -230,6 +230,8 @@ export const links = sqliteTable(
     maxHits: integer('max_hits'),
     expiredUrl: text('expired_url'),
     forwardQuery: integer('forward_query').notNull().default(0),
+    /** 'append'; null: off. */
+    forwardPath: text('forward_path'),
     deleteAt: integer('delete_at'),
     noIndex: integer('no_index').notNull().default(0),
     /** A JSON array of `RuledDestination`; null without any. */

@@ -25,6 +25,7 @@ import {
   destination,
   type LinkState,
   linkPath,
+  previewLink,
   qrPicture,
 } from '../ui/link-parts.ts'
 import { tagPath } from '../ui/link-table.ts'
@@ -254,6 +255,7 @@ function linkHead({ deps, user }: PageContext, state: LinkState): Html {
         <p class="row link-short">
           <a href="${address}" target="_blank" rel="noopener noreferrer"><data id="short-url"
             class="code" value="${address}">${shown}</data></a>
+          ${previewLink(address)}
           ${badgesOf(state).map(badge)} ${tags}
         </p>
       </div>

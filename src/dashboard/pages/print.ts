@@ -182,7 +182,8 @@ interface FormState {
 }
 
 function optionsCard(context: PageContext, choice: PrintChoice, state: FormState): Html {
-  const { problems } = choice
+  const { problems, numbers } = choice
+  const isMoved = numbers.right !== 0 || numbers.down !== 0
   const fields = (...names: NumberName[]) =>
     html`<div class="columns print-pair">${names.map((name) =>
       numberField(context, choice, name),
@@ -211,7 +212,7 @@ function optionsCard(context: PageContext, choice: PrintChoice, state: FormState
     </div>`,
     state.isOneLink && seriesFields(context, choice, fields),
     fields('copies', 'skip'),
-    html`<details ${attributes({ open: choice.numbers.right !== 0 || choice.numbers.down !== 0 })}>
+    html`<details ${attributes({ open: isMoved })}>
       <summary>Align with the printer</summary>
       <p class="hint">If all labels are off by the same distance. Tenths of a millimetre.</p>
       ${fields('right', 'down')}
@@ -257,7 +258,8 @@ function sheetField({ deps, user }: PageContext, { format }: PrintChoice): Html[
       ...Object.entries(FORMATS).map(([value, { name }]) => ({ value, label: name })),
     ],
   })
-  const link = html`<p class="hint own-sheets"><a href="${FORMATS_PATH}">Own sheets of labels</a></p>`
+  const link = html`<p class="hint own-sheets">
+    <a href="${FORMATS_PATH}">Own sheets of labels</a></p>`
   return [field, html`${parts.offer(user, FORMATS_PATH, link)}`]
 }
 
