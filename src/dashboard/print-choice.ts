@@ -39,7 +39,7 @@ const NUMBERS = {
   rows: { label: 'Rows', min: 1, max: 20, decimals: 0, initial: 6 },
   margin: { label: 'Margin (mm)', min: 0, max: 50, decimals: 2, initial: 10 },
   gap: { label: 'Gap (mm)', min: 0, max: 30, decimals: 2, initial: 4 },
-  skip: { label: 'Labels used already', min: 0, max: 199, decimals: 0, initial: 0 },
+  skip: { label: 'Used labels', min: 0, max: 199, decimals: 0, initial: 0 },
   copies: { label: 'Copies of each', min: 1, max: 100, decimals: 0, initial: 1 },
   right: { label: 'Move right (mm)', min: -10, max: 10, decimals: 1, initial: 0 },
   down: { label: 'Move down (mm)', min: -10, max: 10, decimals: 1, initial: 0 },

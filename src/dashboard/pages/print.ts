@@ -182,7 +182,8 @@ interface FormState {
 }
 
 function optionsCard(context: PageContext, choice: PrintChoice, state: FormState): Html {
-  const { problems } = choice
+  const { problems, numbers } = choice
+  const isMoved = numbers.right !== 0 || numbers.down !== 0
   const fields = (...names: NumberName[]) =>
     html`<div class="columns print-pair">${names.map((name) =>
       numberField(context, choice, name),
@@ -211,7 +212,7 @@ function optionsCard(context: PageContext, choice: PrintChoice, state: FormState
     </div>`,
     state.isOneLink && seriesFields(context, choice, fields),
     fields('copies', 'skip'),
-    html`<details ${attributes({ open: choice.numbers.right !== 0 || choice.numbers.down !== 0 })}>
+    html`<details ${attributes({ open: isMoved })}>
       <summary>Align with the printer</summary>
       <p class="hint">If all labels are off by the same distance. Tenths of a millimetre.</p>
       ${fields('right', 'down')}
@@ -224,9 +225,9 @@ function optionsCard(context: PageContext, choice: PrintChoice, state: FormState
 const fileButton = (label: string, look: 'primary' | 'plain', file: string, more = {}): Html =>
   parts.button(label, look, { form: 'print-options', formaction: `${PATH}/${file}`, ...more })
 
-const ZIP_CARD = parts.card('Or one file for each code', [
+const ZIP_CARD = parts.card('Or a ZIP with a file for each code', [
   html`<div class="row">${PRINT_FORMATS.map((value) =>
-    fileButton(`ZIP of ${value.toUpperCase()}`, 'plain', 'codes.zip', { name: 'file', value }),
+    fileButton(value.toUpperCase(), 'plain', 'codes.zip', { name: 'file', value }),
   )}</div>`,
   html`<p class="hint">Named by address and title, with a list as CSV. Each code counts as one read
     of your limit.</p>`,
@@ -257,7 +258,8 @@ function sheetField({ deps, user }: PageContext, { format }: PrintChoice): Html[
       ...Object.entries(FORMATS).map(([value, { name }]) => ({ value, label: name })),
     ],
   })
-  const link = html`<p class="hint"><a href="${FORMATS_PATH}">Own sheets of labels</a></p>`
+  const link = html`<p class="hint own-sheets">
+    <a href="${FORMATS_PATH}">Own sheets of labels</a></p>`
   return [field, html`${parts.offer(user, FORMATS_PATH, link)}`]
 }
 
