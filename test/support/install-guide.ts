@@ -23,7 +23,7 @@ case "$*" in
     user=$(of User)
     install -d -o "$user" -g "$(of Group)" -m "$(of StateDirectoryMode)" "/var/lib/$(of StateDirectory)"
     log=/var/log/hopcode.log
-    &
+    > $log
     set -a; . "$(of EnvironmentFile)"; declare "$(of Environment)"
     setsid setpriv --reuid="$user" --regid="$(of Group)" --clear-groups $(of ExecStart) \\
       < /dev/null >> $log 2>&1 &
