@@ -114,6 +114,9 @@ async function writeTarball(target: Target, program: string, epoch: number): Pro
   return file
 }
 
+/** Lines of a description of Debian. */
+const wrapped = (text: string) => text.replace(/(.{1,70})(?: |$)/g, ' $1\n').trimEnd()
+
 /** `work`: a folder for its parts, and for the package. */
 export async function writeDebian(
   { arch }: Pick<Target, 'arch'>,
@@ -168,7 +171,7 @@ export async function writeDebian(
     Maintainer: MAINTAINER,
     'Installed-Size': Math.ceil(bytes / 1024),
     Depends: 'adduser, libc6 (>= 2.17)',
-    Description: `short links and QR codes in one program\n ${description}`,
+    Description: `short links and QR codes in one program\n${wrapped(description)}`,
   }
   const lines = Object.entries(fields).map(([field, value]) => `${field}: ${value}\n`)
   write(join(control, 'control'), lines.join(''))
