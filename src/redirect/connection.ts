@@ -1,5 +1,5 @@
 import type { Socket } from 'bun'
-import { type ClientAddress, clientIp, type Peer } from '../hot/client-address.ts'
+import type { ClientAddress, Peer } from '../hot/client-address.ts'
 import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
 import type { AnswerQueue } from './answer-queue.ts'
@@ -135,8 +135,8 @@ export class Connection implements LimitedConnection, Downstream {
     this.#out = new Outgoing(socket)
     this.peer = socket.remoteAddress
     this.#parsedPeer = context.address.parsePeer(this.peer)
-    const { client, isProxy } = this.#parsedPeer
-    this.usage = context.limits.usageOf(clientIp(client), isProxy)
+    const { ip, isProxy } = this.#parsedPeer
+    this.usage = context.limits.usageOf(ip, isProxy)
     this.lastActive = context.now
   }
 

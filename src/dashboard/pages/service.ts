@@ -12,19 +12,19 @@ import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
-import { serviceTabs } from '../ui/service-parts.ts'
 
 const PATH = '/app/service'
+const SETTINGS = `${PATH}/settings`
 /** A longer maintenance is probably a mistyped date. */
 const MAINTENANCE_MAX_MS = 30 * DAY
 
-/** Health, maintenance, the age of the backup and the settings, for the owner. */
+/** Health, maintenance and the age of the backup, for the owner. */
 export const servicePages = signedInPages({
   'GET /app/service': {
     role: 'owner',
     offers: [
       { label: 'Service', place: 'navigation', words: 'health' },
-      { label: 'Health', place: 'tabs' },
+      { label: 'Health', section: 'service' },
     ],
     run: (context) =>
       wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
@@ -42,6 +42,18 @@ export const servicePages = signedInPages({
     deps.log.info('maintenance.off', { account_id: user.account.id })
     return `${PATH}?done=off`
   }),
+})
+
+export const serviceSettingsPages = signedInPages({
+  'GET /app/service/settings': owner(
+    (context) =>
+      page(context, {
+        title: 'Settings',
+        at: SETTINGS,
+        main: parts.card('Active settings', settings(context.deps)),
+      }),
+    { offers: [{ label: 'Settings', section: 'service', words: 'environment variables' }] },
+  ),
 })
 
 const LENGTHS = [
@@ -73,18 +85,17 @@ const DONE = {
 }
 
 function servicePage(context: PageContext): Response {
-  const { deps, user } = context
+  const { deps } = context
   return page(context, {
-    title: 'Service',
-    tabs: serviceTabs(user, PATH),
+    title: 'Health',
+    at: PATH,
     messages: DONE,
     main: html`
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
       <div class="columns cards">
         ${parts.card('Maintenance', maintenance(context))}
         ${parts.card('Backup', backup(deps))}
-      </div>
-      ${parts.card('Settings', settings(deps))}`,
+      </div>`,
   })
 }
 
