@@ -54,7 +54,9 @@ async function tryOn(root: string): Promise<void> {
       await inside('systemctl stop hopcode')
       if (isTarball) continue
       const purged = await inside('DEBIAN_FRONTEND=noninteractive apt-get -q purge -y hopcode 2>&1')
-      const left = await inside('ls /var/lib/hopcode; test ! -e /etc/hopcode; deluser hopcode 2>&1')
+      const left = await inside(
+        'ls /var/lib/hopcode; test ! -e /etc/hopcode; deluser hopcode 2>&1; rm -r /var/lib/hopcode',
+      )
       if (!/hopcode: .*stay/.test(purged) || !left.includes('hopcode.db')) throw new Error(purged)
     }
   } finally {

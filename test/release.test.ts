@@ -46,7 +46,10 @@ testWith('dpkg-deb')(
   async () => {
     using folder = temporaryFolder()
     const program = smallProgram(folder.path)
-    const file = await writeDebian({ arch: 'arm64' }, program, { epoch: 0, work: folder.path })
+    const write = () => writeDebian({ arch: 'arm64' }, program, { epoch: 0, work: folder.path })
+    const first = readFileSync(await write())
+    const file = await write()
+    expect(readFileSync(file).equals(first)).toBe(true)
     const list = run('dpkg-deb', '-c', file)
     expect(list).toMatch(/^-rw------- root\/root .* \.\/etc\/hopcode\/hopcode\.env$/m)
     expect(list).toMatch(/^-rwxr-xr-x root\/root .* \.\/usr\/bin\/hopcode$/m)
