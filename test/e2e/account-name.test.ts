@@ -92,7 +92,7 @@ const FIRST_NAMES = [
   { base: 'http://localhost:3000', typed: 'maya@shop.example', name: 'maya@shop.example' },
 ] as const
 test.each(FIRST_NAMES)(
-  'set up at $base with the name “$typed”, the account is called $name, and invitations name it',
+  'set up at $base and named as $typed the account is called $name',
   async ({ base, typed, name }) => {
     await using app = await testApp({ env: { BASE_URL: base } })
     const owner = new Visitor(app)

@@ -21,7 +21,8 @@ of() { sed -n "s/^$1=//p" "$unit"; }
 case "$*" in
   'enable --now hopcode' | 'start hopcode')
     user=$(of User)
-    install -d -o "$user" -g "$(of Group)" -m "$(of StateDirectoryMode)" "/var/lib/$(of StateDirectory)"
+    mode=$(of StateDirectoryMode)
+    install -d -o "$user" -g "$(of Group)" -m "$mode" "/var/lib/$(of StateDirectory)"
     log=/var/log/hopcode.log
     > $log
     set -a; . "$(of EnvironmentFile)"; declare "$(of Environment)"

@@ -109,7 +109,7 @@ function membersPage(context: PageContext, link?: string): Response {
     messages: DONE,
     main: html`
       ${link && invitationCard(link)}
-      ${parts.card('Members', [
+      ${parts.card('People', [
         parts.table('Members, the first ones first', members, {
           Person: ({ id, email, createdAt }) =>
             html`<span class="long">${email}</span>

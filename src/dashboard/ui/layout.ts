@@ -111,7 +111,7 @@ function sideNavigation({ offers, account }: CurrentUser, section: Section, at?:
       return html`<li><a ${all}>${label}</a></li>`
     })
   return html`<nav class="tabs side" aria-label="${name}">
-    <p>${section === 'account' ? account.name : name}</p>
+    <p class="side-name">${section === 'account' ? account.name : name}</p>
     <ul>${items}</ul></nav>`
 }
 
