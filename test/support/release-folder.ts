@@ -124,6 +124,7 @@ async function fill(
   await app.claim(ALL, URL_OF_ALL, 'enterprise')
   await app.claim(PROTECTED, 'https://example.com/secret', 'enterprise')
   await app.reserve('RESERV26', 'enterprise')
+  await ann.post(`/app/links/${ALL}/settings`, { was_public: 'off', public: '1' })
   const change = async (code: string, json: object) => {
     const { status, text } = await app.call('PATCH', `/api/links/${code}`, {
       key: 'enterprise',
@@ -146,7 +147,6 @@ async function fill(
     domain_aliases: { [GO]: ['team'] },
   })
   await change(PROTECTED, { password: PASSWORD, domain: GO, paused: false })
-  await ann.post(`/app/links/${ALL}/share`, {}, { from: `/app/links/${ALL}/settings` })
   await ann.post('/app/qr/presets', { name: 'Flyer', dark: '#1a2e4f' }, { from: '/app/qr' })
   const { location } = await uploadLogo(app, ann, pngLogo(64))
   if (location !== '/app/qr?done=logo') throw new Error('the logo is refused')
@@ -174,6 +174,7 @@ function fillByHand(db: Database, now: number): void {
       'campaign_templates',
       { account_id: 2, name: 'Spring', query: 'utm_source=flyer', created_at: now },
     ],
+    ['label_formats', { account_id: 2, name: 'A4', grid: '3x8', created_at: now }],
     ['qr_refs', { account_id: 2, ref: 'flyer', created_at: now }],
   ]
   for (const [table, row] of rows) {
