@@ -1,4 +1,4 @@
-/** Compiles the program: `dist/hopcode` for this machine, or with `--all` one file per Linux. */
+/** Compiles the program for this machine as `dist/hopcode`. `npm run release` does for others. */
 import { mkdir, rm } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 
@@ -7,15 +7,11 @@ const MAIN = 'src/main.ts'
 
 interface Product {
   outfile: string
-  /** Default: this machine. Bun downloads the runtime of another platform as a package. */
+  /** Default: this machine. */
   target?: Bun.Build.CompileTarget
+  /** The runtime of the target. Default: the one that runs. */
+  executablePath?: string
 }
-
-const HERE: readonly Product[] = [{ outfile: 'dist/hopcode' }]
-const EVERY_LINUX: readonly Product[] = [
-  { outfile: 'dist/hopcode-linux-x64', target: 'bun-linux-x64' },
-  { outfile: 'dist/hopcode-linux-arm64', target: 'bun-linux-arm64' },
-]
 
 const WASM_URL = 'new URL("harfbuzz.wasm",import.meta.url).href'
 
@@ -35,7 +31,8 @@ const harfbuzz: Bun.BunPlugin = {
 /** The entry modules of the threads; no other module imports them. */
 const workerEntries = () => [...new Bun.Glob('src/threads/*.ts').scanSync(ROOT)].sort()
 
-async function build({ outfile, target }: Product): Promise<void> {
+export async function build({ outfile, target, executablePath }: Product): Promise<void> {
+  await mkdir(dirname(`${ROOT}/${outfile}`), { recursive: true })
   const { outputs } = await Bun.build({
     entrypoints: [MAIN, ...workerEntries()].map((file) => `${ROOT}/${file}`),
     // Entries keep their path below src/, with main at the root of the embedded files, so that
@@ -51,6 +48,7 @@ async function build({ outfile, target }: Product): Promise<void> {
     define: { 'process.env.NODE_ENV': '"production"' },
     compile: {
       ...(target && { target }),
+      ...(executablePath && { executablePath }),
       outfile: `${ROOT}/${outfile}`,
       // A binary reads its settings only from the environment, not from files in its folder.
       autoloadDotenv: false,
@@ -63,18 +61,13 @@ async function build({ outfile, target }: Product): Promise<void> {
   console.log(`${hash}  ${basename(outfile)}  ${(bytes.length / 1e6).toFixed(1)} MB`)
 }
 
-async function main(args: readonly string[]): Promise<void> {
-  const unknown = args.find((arg) => arg !== '--all')
-  if (unknown) throw new Error(`unknown argument ${unknown}: there is only --all`)
-  await mkdir(`${ROOT}/dist`, { recursive: true })
-  for (const product of args.includes('--all') ? EVERY_LINUX : HERE) await build(product)
-}
-
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  // A failed build is an AggregateError with one error per place.
-  const causes = error instanceof AggregateError ? error.errors : [error]
-  for (const cause of causes) console.error(cause)
-  process.exitCode = 1
+if (import.meta.main) {
+  try {
+    await build({ outfile: 'dist/hopcode' })
+  } catch (error) {
+    // A failed build is an AggregateError with one error per place.
+    const causes = error instanceof AggregateError ? error.errors : [error]
+    for (const cause of causes) console.error(cause)
+    process.exitCode = 1
+  }
 }

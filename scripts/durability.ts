@@ -19,6 +19,7 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/durability/journal-threads.test.ts': { JOURNAL_KILL_ROUNDS: '500' },
   'test/durability/kill-bulk.test.ts': { KILL_BULK_ROUNDS: '24' },
   'test/durability/kill-import.test.ts': { KILL_IMPORT_ROUNDS: '50' },
+  'test/durability/kill-upgrade.test.ts': { UPGRADE_KILL_ROUNDS: '30' },
   'test/durability/kill-hand-over.test.ts': { KILL_HAND_OVER_ROUNDS: '50' },
   'test/durability/restore.test.ts': { RESTORE_ROUNDS: '24' },
   'test/durability/full-disk-start.test.ts': { FULL_DISK_DISKS: '5' },

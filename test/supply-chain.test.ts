@@ -2,11 +2,17 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import {
+  folderOf,
+  type Locked,
+  listLicences,
+  placesInProgram,
+  readLock,
+  type Versions,
+} from '../scripts/licences.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
-
-type Versions = Record<string, string>
 
 interface Manifest {
   dependencies: Versions
@@ -15,24 +21,9 @@ interface Manifest {
   trustedDependencies: string[]
 }
 
-/** An entry of bun.lock: name and version, registry, facts, and the hash of the contents. */
-type Locked = [
-  nameAndVersion: string,
-  registry: string,
-  facts: { dependencies?: Versions; hasInstallScript?: boolean },
-  integrity: string,
-]
-
 const manifest = JSON.parse(read('package.json')) as Manifest
 const page = read('docs/dependencies.md')
-/** By the place of a package: `qrcode/pngjs` is the one that `qrcode` needs. */
-const lock = new Map<string, Locked>(
-  // The file is JSON with trailing commas.
-  Object.entries(
-    (JSON.parse(read('bun.lock').replaceAll(/,(\s*[}\]])/g, '$1')) as { packages: object })
-      .packages,
-  ),
-)
+const lock = readLock()
 
 const GROUPS = {
   'In the program': manifest.dependencies,
@@ -80,7 +71,7 @@ test('no install script is run: package.json trusts none, and the page lists eac
 })
 
 test('no package in the program has an install script, whichever client installs it', () => {
-  const needed = placesNeededBy(Object.keys(manifest.dependencies))
+  const needed = placesInProgram()
   const locked = needed.map((place) => lock.get(place) as Locked)
   expect(locked.filter(([, , { hasInstallScript }]) => hasInstallScript)).toEqual([])
   // The name of a package that reports each installation to a company has an empty package.
@@ -124,11 +115,10 @@ test('the packages in the program have permissive licences', () => {
     'OFL-1.1',
     'MIT AND OFL-1.1',
   ]
-  const needed = placesNeededBy(Object.keys(manifest.dependencies))
+  const needed = placesInProgram()
   expect(needed.length).toBeGreaterThan(40)
   const found = needed.map((place) => {
-    const folder = place.replaceAll(/(?<!^@[^/]*|\/@[^/]*)\//g, '/node_modules/')
-    const { license } = JSON.parse(read(`node_modules/${folder}/package.json`)) as {
+    const { license } = JSON.parse(read(`${folderOf(place)}/package.json`)) as {
       license: string
     }
     return { place, license }
@@ -136,18 +126,42 @@ test('the packages in the program have permissive licences', () => {
   expect(found.filter(({ license }) => !allowed.includes(license))).toEqual([])
 })
 
-/** The places in bun.lock of these packages and of all that they need. */
-function placesNeededBy(names: readonly string[]): string[] {
-  const places = new Set<string>()
-  const add = (place: string) => {
-    if (places.has(place)) return
-    places.add(place)
-    const [, , facts] = lock.get(place) as Locked
-    for (const name of Object.keys(facts.dependencies ?? {})) {
-      const nested = `${place}/${name}`
-      add(lock.has(nested) ? nested : name)
-    }
+test('the licences of a release name each package of bun.lock that the program needs', () => {
+  const listed = listLicences()
+  const needed = placesInProgram().map((place) => lock.get(place)?.[0])
+  expect(listed.map(({ of }) => of)).toEqual(expect.arrayContaining(needed as string[]))
+  // The program itself, the runtime and the list of passwords.
+  expect(listed).toHaveLength(needed.length + 3)
+  for (const { of, name, text } of listed) {
+    expect([of, name]).toEqual([of, expect.stringMatching(/\w/)])
+    if (text !== undefined) expect(text.length).toBeGreaterThan(200)
   }
-  for (const name of names) add(name)
-  return [...places]
-}
+  const withoutText = listed.filter(({ text }) => text === undefined).map(({ of }) => of)
+  expect(withoutText.map((of) => of.replace(/@[^@]+$/, ''))).toEqual(WITHOUT_TEXT)
+})
+
+/** Packages without a file of their licence. Their authors name it in package.json only. */
+const WITHOUT_TEXT = [
+  '@scalar/openapi-types',
+  'empty-npm-package',
+  '@tokenizer/token',
+  'drizzle-orm',
+  'zhead',
+]
+
+test('each package with a file in the program has its licence in a release', async () => {
+  const { metafile } = await Bun.build({
+    entrypoints: ['src/main.ts', ...new Bun.Glob('src/threads/*.ts').scanSync(ROOT)].map((file) =>
+      join(ROOT, file),
+    ),
+    target: 'bun',
+    metafile: true,
+  })
+  const folders = Object.keys(metafile?.inputs ?? {}).flatMap(
+    (path) => /^.*(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
+  )
+  const inProgram = [...new Set(folders)]
+  expect(inProgram.length).toBeGreaterThan(20)
+  const listed = new Set(placesInProgram().map(folderOf))
+  expect(inProgram.filter((folder) => !listed.has(folder))).toEqual([])
+})

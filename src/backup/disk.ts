@@ -36,13 +36,18 @@ export function requireRoom(folder: string, bytes: number): void {
   if (error) throw error
 }
 
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
 /** What to tell if the disk of the folder does not have that many free bytes. */
 export function roomError(folder: string, bytes: number): DataError | undefined {
-  const { bavail, bsize } = statfsSync(folder)
-  if (bavail * bsize >= bytes) return undefined
+  const free = freeBytes(folder)
+  if (free >= bytes) return undefined
   const mib = (count: number) => Math.ceil(count / 2 ** 20)
   return new DataError(
-    `${folder} needs ${mib(bytes - bavail * bsize)} MiB more free space for this: ` +
+    `${folder} needs ${mib(bytes - free)} MiB more free space for this: ` +
       'make room, or choose another place.',
   )
 }

@@ -19,6 +19,7 @@ import {
   RESTORE_ADVICE,
 } from '../backup/invariants.ts'
 import { UNFINISHED } from '../backup/restore.ts'
+import { tryUpgrade } from '../backup/upgrade.ts'
 import { listOpenFiles } from '../data-folder.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
@@ -31,7 +32,7 @@ import { messageOf } from '../lib/thread.ts'
 import { imageFolder } from '../qr/files.ts'
 import { ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import { JSON_OBJECT } from './options.ts'
+import { type Flag, JSON_OBJECT } from './options.ts'
 import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
@@ -40,11 +41,12 @@ export function addCheckCommand(program: Command): void {
   program
     .command('check')
     .description('check data integrity (safe while running)')
+    .option('--upgrade', 'also try on a copy what the first start of this release would do')
     .option(...JSON_OBJECT)
-    .action(async ({ json }) => {
+    .action(async ({ upgrade, json }) => {
       const { dataDir } = readConfigOfFolder()
       setThreadPriority('background')
-      const findings = await findAll(dataDir)
+      const findings = await findAll(dataDir, { upgrade })
       const isOk = !findings.some(isProblem)
       const report = { ok: isOk, data_dir: dataDir, findings }
       print(json ? JSON.stringify(report) : describe(findings))
@@ -55,7 +57,7 @@ export function addCheckCommand(program: Command): void {
 const isProblem = ({ status }: Finding) => status === 'problem'
 
 /** Checks the data folder without changing it, also while a service uses it. */
-async function findAll(dataDir: string): Promise<Finding[]> {
+async function findAll(dataDir: string, { upgrade }: { upgrade: Flag }): Promise<Finding[]> {
   using progress = new Progress()
   const file = databaseFile(dataDir)
   if (!statSync(file, { throwIfNoEntry: false })?.size) {
@@ -83,6 +85,10 @@ async function findAll(dataDir: string): Promise<Finding[]> {
       findings.push(checkJournal(dataDir, db))
       progress.step('Checking the QR images')
       findings.push(await checkImages(imageFolder(dataDir), db))
+      if (upgrade) {
+        progress.step('Trying the upgrade')
+        findings.push(...tryUpgrade(db))
+      }
     }
   } finally {
     db?.close()

@@ -1,5 +1,6 @@
 import { Command, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
 import { listSettings } from '../config.ts'
+import { DATABASE_VERSION } from '../db/migrate.ts'
 import { print, printError } from '../lib/log.ts'
 import { VERSION } from '../lib/version.ts'
 import { accountCommands, addAccountCommands, addKeyCommands } from './accounts.ts'
@@ -12,6 +13,7 @@ import { addDomainCommands, domainCommands } from './domains.ts'
 import { addLinkCommands, linkCommands } from './links.ts'
 import { addMemberCommands, memberCommands } from './members.ts'
 import { addMovingCommands, type MovingDeps, movingCommands } from './moving.ts'
+import { JSON_OBJECT } from './options.ts'
 import { addRemoteCommands } from './remote.ts'
 import { addRestoreCommand } from './restore.ts'
 import { addHealthCommand, addMaintenanceCommands, maintenanceCommands } from './service.ts'
@@ -106,7 +108,8 @@ export function createProgram(serve: () => Promise<void>): Command {
   program
     .command('version')
     .description('print the version')
-    .action(() => print(VERSION))
+    .option(...JSON_OBJECT)
+    .action(({ json }) => print(json ? JSON.stringify(versions()) : VERSION))
   addCompletionCommand(program)
   for (const command of program.commands) {
     for (const part of descendantsOf(command)) part.helpGroup(command.helpGroup())
@@ -116,6 +119,13 @@ export function createProgram(serve: () => Promise<void>): Command {
   }
   return program
 }
+
+const versions = () => ({
+  version: VERSION,
+  database_version: DATABASE_VERSION,
+  bun: Bun.version,
+  platform: `${process.platform}-${process.arch}`,
+})
 
 function descendantsOf({ commands }: CommandUnknownOpts): CommandUnknownOpts[] {
   return commands.flatMap((command) => [command, ...descendantsOf(command)])

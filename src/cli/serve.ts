@@ -51,7 +51,11 @@ function requireDescriptors(): void {
 export async function serve(config: Config): Promise<() => Promise<boolean>> {
   requireDescriptors()
   const sink = new LogSink()
-  const log = createLog({ level: config.logLevel, write: (line) => sink.write(line) })
+  const log = createLog({
+    level: config.logLevel,
+    first: { version: VERSION },
+    write: (line) => sink.write(line),
+  })
   const app = await startApp(config, {
     clock: wallClock,
     monotonic: sharedMonotonicClock(),

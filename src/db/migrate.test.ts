@@ -131,6 +131,25 @@ test('a newer file is refused with words, and left alone', () => {
   expect(versionOf(db)).toBe(99)
 })
 
+test('a newer file is refused with the copy to restore: the newest that this program can read', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db)
+  const [next, later] = [DATABASE_VERSION + 1, DATABASE_VERSION + 2]
+  db.run(`PRAGMA user_version = ${later}`)
+  expect(() => migrate(db)).toThrow('hopcode restore with a backup of this release')
+  const names = [
+    `hopcode.db.before-${DATABASE_VERSION}-20260101T000000.000Z`,
+    `hopcode.db.before-${next}-20260201T000000.000Z`,
+    `hopcode.db.before-${next}-20260301T000000.000Z`,
+    `hopcode.db.before-${later}-20260401T000000.000Z`,
+    `hopcode.db.before-${next}.unfinished`,
+    `other.db.before-${next}-20260501T000000.000Z`,
+  ]
+  for (const name of names) writeFileSync(join(folder.path, name), '')
+  expect(() => migrate(db)).toThrow(`hopcode restore ${join(folder.path, names[2] as string)}`)
+})
+
 test('a second run changes nothing and makes no copy', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { renameSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -37,8 +37,8 @@ export function migrate(
   if (found > version) {
     throw new DataError(
       `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
-        `${version}). Start the newer program, or run "hopcode restore" with the ` +
-        'copy that the upgrade left (hopcode.db.before-…) or with an older backup.',
+        `${version}). Start the newer program. Or return to the state before the upgrade: ` +
+        `hopcode restore ${findCopy(db.filename, version) ?? 'with a backup of this release'}`,
     )
   }
   if (isTooOld(found)) throw new DataError(`${db.filename} ${tooOld(found)}`)
@@ -49,6 +49,20 @@ export function migrate(
     for (const { sql } of migrations.slice(applied)) db.run(sql)
     db.run(`PRAGMA user_version = ${version}`)
   })
+}
+
+/** The newest copy that an upgrade left beside the file and that `version` can read. */
+function findCopy(file: string, version: number): string | undefined {
+  const copies = readdirSync(dirname(file)).flatMap((name) => {
+    const [, upgradedTo] = /\.before-(\d+)-[\dTZ.]+$/.exec(name) ?? []
+    const isOwn = name.startsWith(`${basename(file)}.before-`)
+    return isOwn && Number(upgradedTo) > version ? { name, upgradedTo: Number(upgradedTo) } : []
+  })
+  // The first upgrade beyond `version` has left the database of `version`, the later ones have not.
+  const first = Math.min(...copies.map(({ upgradedTo }) => upgradedTo))
+  const names = copies.filter(({ upgradedTo }) => upgradedTo === first).map(({ name }) => name)
+  const newest = names.sort().at(-1)
+  return newest && join(dirname(file), newest)
 }
 
 function copyBeside(file: string, version: number): void {

@@ -90,3 +90,17 @@ test('a text has an end, however long a caller makes it', () => {
   expect(written[0]?.length).toBeLessThan(10_000)
   expect(JSON.parse(written[0] ?? '').path).toEndWith('x…')
 })
+
+test('fields of the first line are in the first line that is written, whichever it is', () => {
+  const lines: string[] = []
+  const write = (line: string) => lines.push(line)
+  const log = createLog({ level: 'warn', human: false, first: { version: '1.2.3' }, write })
+  log.info('left out')
+  log.warn('first', { a: 1 })
+  log.error('second')
+  const fields = lines.map((line) => JSON.parse(line))
+  expect(fields).toEqual([
+    expect.objectContaining({ event: 'first', version: '1.2.3', a: 1 }),
+    expect.not.objectContaining({ version: '1.2.3' }),
+  ])
+})

@@ -19,6 +19,8 @@ interface LogOptions {
   write?: (line: string) => void
   /** Human text instead of JSON. */
   human?: boolean
+  /** Fields of the first line only, whichever event it is. */
+  first?: Fields
   now?: () => number
 }
 
@@ -27,11 +29,15 @@ export function createLog({
   level,
   write = printError,
   human = process.stderr.isTTY === true,
+  first = {},
   now = Date.now,
 }: LogOptions): Log {
   const least = LOG_LEVELS.indexOf(level)
-  const emit = (at: LogLevel, event: string, fields: Fields = {}, cause?: unknown) => {
+  let extra: Fields = first
+  const emit = (at: LogLevel, event: string, given: Fields = {}, cause?: unknown) => {
     if (LOG_LEVELS.indexOf(at) < least) return
+    const fields = { ...extra, ...given }
+    extra = {}
     const time = new Date(now()).toISOString()
     write(
       human

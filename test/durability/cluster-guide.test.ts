@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
 import { binary } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { blocksOf, JOURNALCTL, OPERATIONS, SYSTEMCTL } from '../support/install-guide.ts'
 import { findPostgres } from '../support/postgres.ts'
 import { testWith } from '../support/tools.ts'
 
@@ -152,7 +153,6 @@ name="$1"; shift
 exec nsenter -t "$(cat "${folder}/$name.pid")" --mount --uts --net bash -c "$*"
 `
 
-const OPERATIONS = join(import.meta.dir, '../../docs/operations')
 const ADDRESSES = {
   'db.internal': '10.0.0.8',
   'host-a': '10.0.0.1',
@@ -162,40 +162,6 @@ const ADDRESSES = {
 }
 const HOSTS = ['host-a', 'host-b', 'host-c'] as const
 const PASSWORD = `it's 100% "p@ss/w#rd?" $HOME`
-
-/** The shell commands under a heading of a page, block by block. */
-function blocksOf(page: string, heading: string): string[] {
-  const text = readFileSync(join(OPERATIONS, page), 'utf8')
-  const [, section] = text.split(`\n${heading}\n`)
-  const [own = ''] = section?.split(/^#{2,3} /m) ?? []
-  return [...own.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands = '']) => commands)
-}
-
-/** Stands for systemd: the unit's user, environment and folder. */
-const SYSTEMCTL = `#!/bin/bash
-set -e
-of() { sed -n "s/^$1=//p" /etc/systemd/system/hopcode.service; }
-case "$*" in
-  'enable --now hopcode' | 'start hopcode')
-    user=$(of User)
-    install -d -o "$user" -g "$(of Group)" -m "$(of StateDirectoryMode)" "/var/lib/$(of StateDirectory)"
-    log=/var/log/hopcode.log
-    > $log
-    set -a; . "$(of EnvironmentFile)"; declare "$(of Environment)"
-    setsid setpriv --reuid="$user" --regid="$(of Group)" --clear-groups $(of ExecStart) \\
-      < /dev/null >> $log 2>&1 &
-    echo $! > /run/hopcode.pid
-    # The next command of a person comes later than that of a test.
-    while kill -0 $! 2> /dev/null && ! grep -q service.started $log; do sleep 0.05; done ;;
-  'stop hopcode')
-    kill "$(cat /run/hopcode.pid)" && tail --pid="$(cat /run/hopcode.pid)" -f /dev/null ;;
-  'restart postgresql')
-    pg_ctlcluster "$(ls /etc/postgresql | grep '[0-9]')" main restart ;;
-esac
-`
-
-/** Prints the last lines of the service's log. */
-const JOURNALCTL = '#!/bin/sh\ntail -n 20 /var/log/hopcode.log\n'
 
 /** A machine with a new PostgreSQL, as the package of Debian leaves it. */
 const NEW_POSTGRES = (version: string) => `
@@ -233,7 +199,7 @@ testWith(
     expect(decodeURIComponent(encoded)).toBe(PASSWORD)
 
     for (const host of HOSTS) {
-      for (const block of blocksOf('install.md', '## The service')) {
+      for (const block of blocksOf('install.md', '## From source')) {
         await run(host, block.replace(/^npm run build.*$/m, ''))
       }
     }

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { VERSION } from '../../src/lib/version.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -56,7 +57,7 @@ test('the log of a whole life is complete when the program has ended', async () 
   expect(await service.end('SIGTERM')).toBe(0)
   const lines = (await service.errors).trimEnd().split('\n')
   const events = lines.map((line) => JSON.parse(line).event)
-  expect(events[0]).toBe('service.started')
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ event: 'service.started', version: VERSION })
   // The lines of the last redirects come from other threads.
   expect(events.filter((event) => event !== 'request').slice(-2)).toEqual([
     'service.stopping',

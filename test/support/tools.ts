@@ -37,6 +37,7 @@ const TOOLS = {
   openssl: program('openssl'),
   nginx: program('nginx', 'nginx-light'),
   curl: program('curl'),
+  'dpkg-deb': program('dpkg-deb', 'dpkg'),
   haproxy: program('haproxy'),
   varnish: program('varnishd', 'varnish'),
   pgbouncer: program('pgbouncer'),
