@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { DATABASE_VERSION, versionOf, versionWith } from '../db/migrate.ts'
+import { DATABASE_VERSION, versionOf } from '../db/migrate.ts'
 import { MIGRATIONS } from '../db/migrations.gen.ts'
 import { isTooOld, LAST_UNRELEASED, tooOld } from '../db/unreleased.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
@@ -34,16 +34,7 @@ interface Invariant {
   /** Printed after the number of rows that break it. */
   problem: string
   sql: string | ((hasColumn: (name: string) => boolean) => string)
-  /** The first version of the database that the rule is for. */
-  from?: number
 }
-
-/** `people` and `memberships` exist. */
-const PEOPLE_VERSION = versionWith('0006_people')
-const IDENTITIES_VERSION = versionWith('0008_identities')
-const DAYS_VERSION = versionWith('0010_hit_days')
-/** `small_path` and `typed_code` exist. */
-const LETTERS_VERSION = versionWith('0011_letter_case')
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -78,7 +69,6 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'members',
-    from: PEOPLE_VERSION,
     okMessage: 'every account has an admin, and everybody is a member of an account',
     problem: 'accounts without an admin, people without an account, or members of neither',
     sql: `SELECT (SELECT count(*) FROM accounts WHERE deleted_at IS NULL AND id NOT IN (
@@ -89,7 +79,6 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'identities',
-    from: IDENTITIES_VERSION,
     okMessage: 'every identity of a provider belongs to a person',
     problem: 'identities without a person, or sessions of an identity that is not there',
     sql: `SELECT (SELECT count(*) FROM identities WHERE person_id NOT IN (SELECT id FROM people))
@@ -123,7 +112,6 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'letter case',
-    from: LETTERS_VERSION,
     okMessage: 'every path in small letters is its path, and every typed code its code',
     problem: 'paths in small letters of another path, or typed codes of another code',
     // SQLite knows the small letters of A to Z only.
@@ -135,7 +123,6 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'days',
-    from: DAYS_VERSION,
     okMessage: 'every day of hits and visitors belongs to a link or an account',
     problem: 'days of hits and visitors without a link or an account, or with too many hits',
     sql: `SELECT (SELECT count(*) FROM hit_days
@@ -208,9 +195,7 @@ export function* checkDatabase(db: Database): Generator<Finding> {
   yield whole
   if (whole.status === 'problem') return
   yield checkSchema(db, version)
-  for (const invariant of INVARIANTS) {
-    if (version >= (invariant.from ?? 0)) yield checkInvariant(db, invariant)
-  }
+  for (const invariant of INVARIANTS) yield checkInvariant(db, invariant)
   yield checkUrlKeys(db)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
@@ -254,13 +239,9 @@ function checkIntegrity(db: Database): Finding {
 function checkSchema(db: Database, version: number): Finding {
   const check = 'schema'
   using expected = new Database(':memory:')
-  // The tables of the last version before the migrations are rewritten by the upgrade.
-  const isUnreleased = version === LAST_UNRELEASED
-  for (const { sql } of MIGRATIONS.slice(0, Math.max(1, version - LAST_UNRELEASED))) {
-    expected.run(sql)
-  }
-  const ours = schemaOf(expected, isUnreleased)
-  const theirs = schemaOf(db, isUnreleased)
+  for (const { sql } of MIGRATIONS.slice(0, version - LAST_UNRELEASED)) expected.run(sql)
+  const ours = schemaOf(expected)
+  const theirs = schemaOf(db)
   const names = [...ours.keys(), ...theirs.keys()].filter(
     (one) => ours.get(one) !== theirs.get(one),
   )
@@ -270,14 +251,13 @@ function checkSchema(db: Database, version: number): Finding {
 }
 
 /** What defines each object, by its type and name. */
-function schemaOf(db: Database, isWithoutTables: boolean): Map<string, string> {
+function schemaOf(db: Database): Map<string, string> {
   const rows = db.query<{ name: string; sql: string }, []>(
     `SELECT type || ' ' || name AS name, CASE type WHEN 'table' THEN (
        SELECT json_group_array(json_array(name, type, "notnull", dflt_value, pk, hidden))
        FROM pragma_table_xinfo(found.name)) ELSE sql END AS sql
      FROM sqlite_schema AS found
-     WHERE type IN ('trigger', 'view') OR (name NOT GLOB 'sqlite_*'
-       AND (type = 'index' OR NOT ${isWithoutTables}))`,
+     WHERE type IN ('trigger', 'view') OR name NOT GLOB 'sqlite_*'`,
   )
   return new Map(rows.all().map(({ name, sql }) => [name, sql.replace(/\s+/g, ' ')]))
 }

@@ -6,7 +6,6 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { DATABASE_VERSION, migrate, versionOf } from './migrate.ts'
 import { MIGRATIONS } from './migrations.gen.ts'
 import { openReadonly, openWritable, refuseUnusable } from './open.ts'
-import { composeAliases } from './unreleased.ts'
 
 const file = (folder: { path: string }) => join(folder.path, 'hopcode.db')
 
@@ -18,9 +17,6 @@ test('every migration of the drizzle folder is embedded, in order', () => {
 })
 
 const copiesIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('before'))
-
-/** The first migration in which accounts have the rights of owners. */
-const OWNERS_ACCOUNTS = MIGRATIONS.findIndex(({ name }) => name.endsWith('_owners_accounts'))
 
 /** A release with one more migration. */
 const NEXT = [...MIGRATIONS, { name: 'next', sql: 'ALTER TABLE links ADD extra integer' }]
@@ -62,56 +58,6 @@ test('a copy that is cut off is made anew before the file is changed', () => {
   expect(versionOf(copy)).toBe(DATABASE_VERSION)
 })
 
-test('aliases of an older file get the Unicode form in which they are found', () => {
-  using folder = temporaryFolder()
-  const db = openWritable(file(folder))
-  migrate(db)
-  const [decomposed, twice] = ['gru\u0308n', 'u\u0308']
-  const bytes = ['a-b', decomposed, twice, 'ü'].reduce(
-    (sum, path) => sum + Buffer.byteLength(path),
-    0,
-  )
-  db.run(
-    `INSERT INTO accounts (id, name, plan, created_at, url_bytes)
-          VALUES (1, 'a@example.com', 'free', 0, ?)`,
-    [bytes],
-  )
-  db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
-          VALUES (1, 'SPRING26', 1, x'00', 0), (2, 'SUMMER26', 1, x'00', 0)`)
-  const add = db.prepare('INSERT INTO aliases (path, link_id) VALUES (?, ?)')
-  for (const path of ['a-b', decomposed, twice]) add.run(path, 1)
-  add.run('ü', 2)
-  composeAliases(db)
-  const paths = db.query<{ path: string }, []>('SELECT path FROM aliases ORDER BY path').all()
-  expect(paths.map(({ path }) => path)).toEqual(['a-b', 'grün', twice, 'ü'])
-  const stored = db.query('SELECT url_bytes AS n FROM accounts').get()
-  expect(stored).toEqual({ n: bytes - 1 })
-})
-
-test('accounts that owners of the service have created keep their rights, and no others get some', () => {
-  using folder = temporaryFolder()
-  const db = openWritable(file(folder))
-  migrate(db, MIGRATIONS.slice(0, OWNERS_ACCOUNTS))
-  const account = db.prepare(
-    `INSERT INTO accounts (id, name, plan, created_at) VALUES (?, ?, ?, 0)`,
-  )
-  for (const id of [1, 2, 3]) account.run(id, `account ${id}`, 'free')
-  const person = db.prepare(
-    `INSERT INTO people (id, email, account_id, created_at, is_owner) VALUES (?1, ?2, 1, 0, ?3)`,
-  )
-  const member = db.prepare('INSERT INTO memberships VALUES (?, ?, ?, ?)')
-  person.run(1, 'owner@example.com', 1)
-  person.run(2, 'member@example.com', 0)
-  member.run(1, 1, 'admin', 0)
-  // The owner has joined both; the person who created the third account has left.
-  member.run(2, 2, 'admin', 0)
-  member.run(2, 1, 'viewer', 1)
-  member.run(3, 1, 'viewer', 1)
-  member.run(3, 2, 'admin', 2)
-  migrate(db)
-  expect(db.query('SELECT id FROM accounts WHERE is_owner = 1').all()).toEqual([{ id: 1 }])
-})
-
 test('a migration that fails leaves the file as it was', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))
@@ -148,6 +94,16 @@ test('a newer file is refused with the copy to restore: the newest that this pro
   ]
   for (const name of names) writeFileSync(join(folder.path, name), '')
   expect(() => migrate(db)).toThrow(`hopcode restore ${join(folder.path, names[2] as string)}`)
+})
+
+test('a file of a commit before 1.0.0 is refused with the commit to start first, and left alone', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db)
+  db.run('PRAGMA user_version = 19')
+  expect(() => migrate(db)).toThrow(/has version 19, of a commit before 1\.0\.0\. First start commit/)
+  expect(versionOf(db)).toBe(19)
+  expect(copiesIn(folder.path)).toEqual([])
 })
 
 test('a second run changes nothing and makes no copy', () => {

@@ -6,14 +6,10 @@ import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { MIGRATIONS } from './migrations.gen.ts'
 import { copyDatabase, inTransaction, refuseDamaged } from './open.ts'
-import { isTooOld, LAST_UNRELEASED, tooOld, upgradeUnreleased } from './unreleased.ts'
+import { isTooOld, LAST_UNRELEASED, tooOld } from './unreleased.ts'
 
 /** The version of a database to which all migrations were applied. */
 export const DATABASE_VERSION = LAST_UNRELEASED + MIGRATIONS.length
-
-/** The version of a database to which a migration was applied as the last one. */
-export const versionWith = (name: string): number =>
-  LAST_UNRELEASED + MIGRATIONS.findIndex((one) => one.name === name) + 1
 
 /** The version of a database, in SQLite's `user_version`; 0 for an empty one. */
 export function versionOf(db: Database): number {
@@ -44,8 +40,7 @@ export function migrate(
   if (isTooOld(found)) throw new DataError(`${db.filename} ${tooOld(found)}`)
   if (found > 0 && !isCopy) copyBeside(db.filename, version)
   inTransaction(db, () => {
-    if (found === LAST_UNRELEASED) upgradeUnreleased(db)
-    const applied = found === 0 ? 0 : Math.max(1, found - LAST_UNRELEASED)
+    const applied = found === 0 ? 0 : found - LAST_UNRELEASED
     for (const { sql } of migrations.slice(applied)) db.run(sql)
     db.run(`PRAGMA user_version = ${version}`)
   })
