@@ -101,7 +101,7 @@ test('a file of a commit before 1.0.0 is refused with the commit to start first,
   const db = openWritable(file(folder))
   migrate(db)
   db.run('PRAGMA user_version = 19')
-  expect(() => migrate(db)).toThrow(/has version 19, of a commit before 1\.0\.0\. First start commit/)
+  expect(() => migrate(db)).toThrow(/version 19, of a commit before 1\.0\.0\. First start commit/)
   expect(versionOf(db)).toBe(19)
   expect(copiesIn(folder.path)).toEqual([])
 })
