@@ -3,9 +3,9 @@
  * first migration of `drizzle/` (decision 047).
  */
 
-export const LAST_UNRELEASED = 32
+export const LAST_UNRELEASED = 33
 /** The last commit that upgrades older databases, to the tables of 1.0.0. */
-const UPGRADING_COMMIT = 'SQUASHED'
+const UPGRADING_COMMIT = 'dff57564'
 
 export const isTooOld = (version: number): boolean => version > 0 && version <= LAST_UNRELEASED
 

@@ -1,1 +1,0 @@
-ALTER TABLE `links` ADD `destinations` text;
