@@ -3,8 +3,8 @@ import { join } from 'node:path'
 export const CERTIFIED_NAME = 'localhost'
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
-/** An authority, and a certificate for `CERTIFIED_NAME` that it has signed. */
-export function createCertificate(folder: string) {
+/** An authority, and a certificate that it has signed. `hosts`: as OpenSSL names them. */
+export function createCertificate(folder: string, hosts = [`DNS:${CERTIFIED_NAME}`]) {
   const files = {
     authority: join(folder, 'authority.pem'),
     authorityKey: join(folder, 'authority.key'),
@@ -23,7 +23,7 @@ export function createCertificate(folder: string) {
     '-CAkey',
     authorityKey,
     '-addext',
-    `subjectAltName=DNS:${CERTIFIED_NAME}`,
+    `subjectAltName=${hosts.join()}`,
   ]
   openssl('-keyout', key, '-out', certificate, '-subj', `/CN=${CERTIFIED_NAME}`, ...signed)
   return files
