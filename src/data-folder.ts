@@ -117,8 +117,7 @@ function claimKeyIfPossible(...args: Parameters<typeof claimKey>): void {
 
 const OTHERS = 0o077
 /** The files that this program creates, without those that an operator put beside them. */
-const OWN_FILES =
-  /^(hopcode\.db|hits\.journal|secret\.key|host\.id|serving\.|certificates\/)/
+const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|host\.id|serving\.|certificates\/)/
 
 /**
  * Names of files in the data folder that other users can read or write. The files contain e-mail

@@ -33,6 +33,8 @@ const UNKNOWN: Client = { keyHigh: KEY_HIGH_UNKNOWN, keyLow: 0, isForwarded: fal
 export interface Peer {
   readonly client: Client
   readonly isProxy: boolean
+  /** See `clientIp`. */
+  readonly ip: string
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
@@ -63,12 +65,12 @@ export class ClientAddress {
   #parse(address: string): Peer {
     const keyLow = this.#trusted.length === 0 ? ipv4Of(address) : undefined
     if (keyLow !== undefined) {
-      return { client: { keyHigh: KEY_HIGH_IPV4, keyLow, isForwarded: false }, isProxy: false }
+      return peerOf({ keyHigh: KEY_HIGH_IPV4, keyLow, isForwarded: false }, false)
     }
     const parsed = parseAddress(address)
-    if (!parsed) return { client: UNKNOWN, isProxy: false }
+    if (!parsed) return peerOf(UNKNOWN, false)
     const isProxy = this.#isTrusted(parsed)
-    return { client: clientAt(parsed, isProxy), isProxy }
+    return peerOf(clientAt(parsed, isProxy), isProxy)
   }
 
   /**
@@ -97,6 +99,10 @@ export class ClientAddress {
       ([network, prefix]) => network.kind() === address.kind() && address.match(network, prefix),
     )
   }
+}
+
+const peerOf = (client: Client, isProxy: boolean): Peer => {
+  return { client, isProxy, ip: clientIp(client) }
 }
 
 function clientAt(address: Address, isForwarded: boolean): Client {

@@ -1,6 +1,6 @@
 import type { Socket } from 'bun'
 import type { TlsPair } from '../certificates/pair.ts'
-import { type ClientAddress, clientIp, type Peer } from '../hot/client-address.ts'
+import type { ClientAddress, Peer } from '../hot/client-address.ts'
 import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
 import type { AnswerQueue } from './answer-queue.ts'
@@ -113,7 +113,7 @@ export function listenForClients(
   return listen<Connection>(where, {
     ...EVENTS,
     open: (socket) => {
-      const connection = new Connection(socket, context, { clear })
+      const connection = new Connection(socket, context, clear)
       socket.data = connection
       // A client that is gone already has no address.
       if (!connection.peer) socket.terminate()
@@ -143,7 +143,7 @@ export function listenForTls(
         raw.terminate()
         return
       }
-      const connection = new Connection(raw as never, context, { tls })
+      const connection = new Connection(raw as never, context, undefined, tls)
       const options = { isServer: true, data: connection, socket, tls: { ...pair, ...TLS_OPTIONS } }
       connection.upgrade(raw.upgradeTLS<Connection>(options)[1])
       context.limits.open(connection)
@@ -209,7 +209,8 @@ export class Connection implements LimitedConnection, Downstream {
   constructor(
     socket: Socket<Connection>,
     context: ConnectionContext,
-    { clear, tls }: { clear?: ClearPort | undefined; tls?: TlsPort } = {},
+    clear?: ClearPort,
+    tls?: TlsPort,
   ) {
     this.#context = context
     this.#clear = clear
@@ -218,8 +219,8 @@ export class Connection implements LimitedConnection, Downstream {
     this.#out = new Outgoing(socket)
     this.peer = socket.remoteAddress
     this.#parsedPeer = context.address.parsePeer(this.peer)
-    const { client, isProxy } = this.#parsedPeer
-    this.usage = context.limits.usageOf(clientIp(client), isProxy)
+    const { ip, isProxy } = this.#parsedPeer
+    this.usage = context.limits.usageOf(ip, isProxy)
     this.lastActive = context.now
   }
 
