@@ -16,7 +16,7 @@ import { SEED } from './lib/seeded-random.ts'
 
 /** The long form: npm run test:durability -- certificate */
 const ROUNDS = Number(process.env.CERTIFICATE_ROUNDS ?? 3)
-const RESTARTS = Number(process.env.CERTIFICATE_RESTARTS ?? 5)
+const RESTARTS = Number(process.env.CERTIFICATE_RESTARTS ?? 3)
 /** An order takes about this long. */
 const ORDER_MS = 1500
 const TEST_MS = 3_600_000
