@@ -4,21 +4,20 @@ import type { Log } from '../lib/log.ts'
 import { AcmeClient, AcmeError, type Fetch, type Order } from './acme.ts'
 import { certificateRequest, renewalId } from './der.ts'
 import { type Certificate, readPair, type TlsPair } from './pair.ts'
-import {
-  backoffAfter,
-  type CertificateState,
-  type OrderRecord,
-  type PlannedOrder,
-  planOrder,
-  usualWindow,
-} from './schedule.ts'
+import { backoffAfter, type PlannedOrder, planOrder, usualWindow } from './schedule.ts'
 import {
   type CertificateSource,
   type CertificateStatus,
   type CertificateThreads,
   oneLine,
 } from './status.ts'
-import { CertificateStore, newKeys, pemOf } from './store.ts'
+import {
+  type CertificateState,
+  CertificateStore,
+  newKeys,
+  type OrderRecord,
+  pemOf,
+} from './store.ts'
 import { validate } from './validate.ts'
 
 const UNREACHABLE_MIN_MS = 10 * SECOND
@@ -194,6 +193,7 @@ export class Authority implements CertificateSource {
 
   /** An authority that is down costs none of its limits. */
   #pause(error: unknown): void {
+    if (this.#isClosed) return
     const { monotonic, log } = this.#options
     const reason = oneLine((error as Error).message)
     const pause = Math.min(UNREACHABLE_MIN_MS * 2 ** this.#unreachable++, UNREACHABLE_MAX_MS)
@@ -258,6 +258,7 @@ export class Authority implements CertificateSource {
   }
 
   #save(): void {
+    if (this.#isClosed) throw new Error('the service has stopped')
     this.#store.writeState(this.#state, this.#now)
   }
 
@@ -359,7 +360,8 @@ export class Authority implements CertificateSource {
     const url = record.url ?? ''
     let order = first
     if (order.status === 'pending') {
-      const setAnswers = (answers: Record<string, string>) => this.#setChallenges(answers)
+      const setAnswers = async (answers: Record<string, string>) =>
+        this.#threads?.setChallenges(answers)
       const errors = await validate(client, order, { setAnswers, maxMs: ORDER_MAX_MS })
       if (errors.size > 0) {
         for (const [name, error] of errors) this.#fail(name, error)
@@ -383,10 +385,6 @@ export class Authority implements CertificateSource {
       return undefined
     }
     throw new AcmeError(400, { type: '', detail: '', subproblems: [], ...order.error })
-  }
-
-  async #setChallenges(answers: Record<string, string>): Promise<void> {
-    await this.#threads?.setChallenges(answers)
   }
 
   async #untilIssued(client: AcmeClient, url: string): Promise<Order> {
@@ -413,8 +411,9 @@ export class Authority implements CertificateSource {
     this.#problem = undefined
     for (const name of record.names) delete this.#state.names[name]
     this.#state.active = leaf.fingerprint256
-    this.#end(record, 'issued', [])
     await this.#threads?.setCertificate(pair)
+    // Last, because a full disk refuses it.
+    this.#end(record, 'issued', [])
     const names = record.names.join(', ')
     log.info('certificate.active', { names, expires_at: isoTime(until) })
   }
@@ -425,21 +424,15 @@ function namesIn(certificate: Certificate | undefined): string[] | undefined {
   return names?.map((name) => name.replace(/^DNS:/, ''))
 }
 
-/** Throws for a certificate that is not the one that was asked for. */
+/** Throws AcmeError for a certificate that is not the one that was asked for. */
 function certificateFor(names: readonly string[], pair: TlsPair, now: number): Certificate {
-  const certificate = readIfFitting(pair)
-  const found = certificate && namesIn(certificate)?.toSorted().join(' ')
-  if (certificate && found === names.toSorted().join(' ') && certificate.until > now) {
-    return certificate
+  try {
+    const certificate = readPair(pair)
+    const found = namesIn(certificate)?.toSorted().join(' ')
+    if (found === names.toSorted().join(' ') && certificate.until > now) return certificate
+  } catch {
+    // It has another key, or is none.
   }
   const detail = 'The certificate of the authority is not the one that was asked for.'
   throw new AcmeError(400, { type: '', detail, subproblems: [] })
-}
-
-function readIfFitting(pair: TlsPair): Certificate | undefined {
-  try {
-    return readPair(pair)
-  } catch {
-    return undefined
-  }
 }

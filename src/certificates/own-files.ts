@@ -120,27 +120,25 @@ export class OwnFiles implements CertificateSource {
   /** Throws an error with one sentence, which begins with the name of a setting. */
   #read(): Certificate {
     const { files, clock } = this.#options
-    const named = {
+    const names = {
       cert: `TLS_CERT_FILE ${files.certificate}`,
       key: `TLS_KEY_FILE ${files.key}`,
     }
-    const read = (part: keyof typeof named, path: string) => {
+    const text = (part: keyof TlsPair, path: string) => {
       try {
         return readFileSync(path, 'utf8')
       } catch (error) {
         const reason = (error as NodeJS.ErrnoException).code ?? 'error'
-        throw new Error(`${named[part]} cannot be read (${reason})`)
+        throw new PairError(part, `cannot be read (${reason})`)
       }
     }
-    const pair = { cert: read('cert', files.certificate), key: read('key', files.key) }
     try {
-      const found = readPair(pair)
+      const found = readPair({ cert: text('cert', files.certificate), key: text('key', files.key) })
       if (found.until > clock()) return found
+      throw new PairError('cert', `has expired at ${isoTime(found.until)}`)
     } catch (error) {
-      if (error instanceof PairError) throw new Error(`${named[error.part]} ${error.message}`)
-      throw error
+      const part = error instanceof PairError ? `${names[error.part]} ` : ''
+      throw new Error(part + (error as Error).message)
     }
-    const { until } = readPair(pair)
-    throw new Error(`${named.cert} has expired at ${isoTime(until)}`)
   }
 }

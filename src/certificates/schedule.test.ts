@@ -1,13 +1,7 @@
 import { expect, test } from 'bun:test'
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts'
-import {
-  backoffAfter,
-  type CertificateState,
-  type OrderRecord,
-  planOrder,
-  type Situation,
-  usualWindow,
-} from './schedule.ts'
+import { backoffAfter, planOrder, type Situation, usualWindow } from './schedule.ts'
+import type { CertificateState, OrderRecord } from './store.ts'
 
 const NOW = Date.UTC(2026, 2, 1, 12)
 const NAMES = ['go.example', 'go2.example', 'go3.example']

@@ -1,57 +1,10 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts'
+import type { CertificateState, OrderRecord } from './store.ts'
 
 /**
  * When a certificate is ordered, and for which names: pure functions of what is stored. The limits
  * are below those of Let's Encrypt, which count per account, name and set of names.
  */
-
-/** An order, which is stored before the authority is asked for it. */
-export interface OrderRecord {
-  at: number
-  names: string[]
-  /** It replaces a certificate, which the authority does not count as a new one. */
-  isRenewal: boolean
-  /** Of the authority; absent until it has answered. */
-  url?: string | undefined
-  /** Absent while it is under way, and after a crash. */
-  result?: 'issued' | 'failed' | undefined
-  /** Names that were not validated. */
-  failed?: string[] | undefined
-}
-
-export interface NameFailure {
-  failures: number
-  error: string
-  nextAt: number
-}
-
-/** When the certificate is renewed. */
-export interface Renewal {
-  /** The certificate that it is for. */
-  id: string
-  start: number
-  end: number
-  /** A random time between these two, drawn once. */
-  at: number
-  /** When the authority is asked again. */
-  askAt: number
-}
-
-export interface CertificateState {
-  /** Those of the last days, the oldest first. */
-  orders: OrderRecord[]
-  names: Record<string, NameFailure>
-  /** The authority wants no orders before. */
-  blockedUntil: number
-  /** By how much the clock of the authority is ahead of this machine's, if that matters. */
-  aheadMs: number
-  renewal?: Renewal | undefined
-  /** Fingerprint of the certificate that this authority has issued. */
-  active?: string | undefined
-}
-
-/** Time that orders are kept: longer than any span that is counted. */
-export const ORDERS_KEPT_MS = 8 * DAY
 
 const WEEK = 7 * DAY
 const ORDER_GAP_MS = MINUTE

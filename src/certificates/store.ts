@@ -2,32 +2,46 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } fr
 import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { DAY } from '../lib/clock.ts'
 import { writeOnce } from '../lib/flush.ts'
 import type { Log } from '../lib/log.ts'
 import { refuseLink } from '../lib/symbolic-links.ts'
 import { type Certificate, readPair, type TlsPair } from './pair.ts'
-import { type CertificateState, ORDERS_KEPT_MS } from './schedule.ts'
 
 /** Folder of the certificate in `DATA_DIR`. It is not in backups: a lost key costs one order. */
 export const CERTIFICATES = 'certificates'
 
+/** Time that orders are kept: longer than any span that is counted. */
+const ORDERS_KEPT_MS = 8 * DAY
+
+/** An order, which is stored before the authority is asked for it. */
+const OrderRecord = z.object({
+  at: z.number(),
+  names: z.array(z.string()),
+  /** It replaces a certificate, which the authority does not count as a new one. */
+  isRenewal: z.boolean(),
+  /** Of the authority; absent until it has answered. */
+  url: z.string().optional(),
+  /** Absent while it is under way, and after a crash. */
+  result: z.enum(['issued', 'failed']).optional(),
+  /** Names that were not validated. */
+  failed: z.array(z.string()).optional(),
+})
+export type OrderRecord = z.infer<typeof OrderRecord>
+
 const State = z.object({
-  orders: z.array(
-    z.object({
-      at: z.number(),
-      names: z.array(z.string()),
-      isRenewal: z.boolean(),
-      url: z.string().optional(),
-      result: z.enum(['issued', 'failed']).optional(),
-      failed: z.array(z.string()).optional(),
-    }),
-  ),
+  /** Those of the last days, the oldest first. */
+  orders: z.array(OrderRecord),
+  /** Names that have failed, how often in a row, and when each is tried again. */
   names: z.record(
     z.string(),
     z.object({ failures: z.number(), error: z.string(), nextAt: z.number() }),
   ),
+  /** The authority wants no orders before. */
   blockedUntil: z.number(),
+  /** By how much the clock of the authority is ahead of this machine's, if that matters. */
   aheadMs: z.number(),
+  /** Of the certificate `id`: a time between `start` and `end`, and when to ask again. */
   renewal: z
     .object({
       id: z.string(),
@@ -37,8 +51,10 @@ const State = z.object({
       askAt: z.number(),
     })
     .optional(),
+  /** Fingerprint of the certificate that this authority has issued. */
   active: z.string().optional(),
 })
+export type CertificateState = z.infer<typeof State>
 const States = z.record(z.string(), State)
 
 const Account = z.object({ key: z.string(), url: z.string().optional() })

@@ -11,6 +11,10 @@ const PROBE = /^\/-\/(live|ready)\/?(\?|$)/
 /** A header of the control thread's responses, which browsers ignore without TLS. */
 const HSTS = /strict-transport-security: [^\r]*\r\n/i
 const HEAD_MAX = 4096
+const JSON_HEADERS = {
+  'Content-Type': 'application/json;charset=utf-8',
+  'X-Content-Type-Options': 'nosniff',
+}
 
 interface ClearPortDeps {
   domains: Pick<DomainMap, 'ofHost' | 'primary'>
@@ -51,7 +55,12 @@ export class ClearPort {
     const path = target.replace(/\?.*$/, '')
     const isRead = method === 'GET' || method === 'HEAD'
     if (path.startsWith(CHALLENGES)) {
-      return isRead ? this.#challenge(path.slice(CHALLENGES.length), method) : notAllowed(method)
+      if (isRead) return this.#challenge(path.slice(CHALLENGES.length), method)
+      return json(
+        405,
+        { error: REFUSALS.method_not_allowed.message(method) },
+        { Allow: 'GET, HEAD' },
+      )
     }
     if (isRead && framed && PROBE.test(target)) return undefined
     if (apiKeyOf({ get: (name) => headerOf(head, name) }) !== null) {
@@ -110,15 +119,5 @@ const closing = (status: number, headers: Record<string, string>, body = ''): An
   body,
 })
 
-const json = (status: number, view: object): Answer =>
-  closing(
-    status,
-    { 'Content-Type': 'application/json;charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
-    JSON.stringify(view),
-  )
-
-const notAllowed = (method: string): Answer => {
-  const answer = json(405, { error: REFUSALS.method_not_allowed.message(method) })
-  answer.headers.Allow = 'GET, HEAD'
-  return answer
-}
+const json = (status: number, view: object, headers: Record<string, string> = {}): Answer =>
+  closing(status, { ...headers, ...JSON_HEADERS }, JSON.stringify(view))

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { addDomain, removeDomain } from '../../src/addresses/operations.ts'
 import type { Fetch } from '../../src/certificates/acme.ts'
@@ -10,14 +10,7 @@ import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { eventually, START, type TestApp, testApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openTls } from '../support/https.ts'
-import {
-  acmeApp,
-  acmeSettings,
-  certificatesOf,
-  inTime,
-  Pebble,
-  untilCertified,
-} from '../support/pebble.ts'
+import { acmeApp, certificatesOf, inTime, Pebble, untilCertified } from '../support/pebble.ts'
 import { freePort } from '../support/ports.ts'
 import { testWith } from '../support/tools.ts'
 
@@ -195,8 +188,13 @@ test('a restart orders nothing, and a domain that is removed leaves without an o
   await add(first, 'a.example')
   await untilCertified(first, 'go.example', 'a.example')
   await first.stop()
+  const folderOf = join(dataDir, 'certificates')
+  for (const name of readdirSync(folderOf)) chmodSync(join(folderOf, name), 0o644)
   const api = watched(pebble)
   await using second = await acmeApp(pebble, { dataDir, fetch: api.fetch })
+  for (const name of readdirSync(folderOf)) {
+    expect(statSync(join(folderOf, name)).mode & 0o777).toBe(0o600)
+  }
   await untilCertified(second, 'go.example', 'a.example')
   await removeDomain(deps(second), operatorOf(deps(second)), {
     host: 'a.example',
@@ -383,12 +381,4 @@ test('a name that no public authority certifies is never sent', async () => {
   ])
   expect(rows[1]?.error).toContain('never sent')
   expect(sent.join('\n')).not.toContain('internal')
-})
-
-test('the page of the service shows each name, and tries again for an owner', async () => {
-  await using pebble = await start()
-  const settings = acmeSettings(pebble)
-  expect(settings.ACME_DIRECTORY).toStartWith('https://localhost:')
-  await using app = await acmeApp(pebble)
-  await untilCertified(app, 'go.example')
 })

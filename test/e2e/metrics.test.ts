@@ -354,7 +354,7 @@ test('the dashboard and the alerts speak only of series that the page has', asyn
     expect([alert, guide.includes(alert)]).toEqual([alert, true])
   }
   const families = page.match(/(?<=^# TYPE )\w+/gm) ?? []
-  expect([...families, ...ofCluster].filter((name) => !guide.includes(name))).toEqual([])
+  expect([...families, ...ofOthers].filter((name) => !guide.includes(name))).toEqual([])
 })
 
 interface Panel {

@@ -32,6 +32,7 @@ const TOOLS = {
   sqlite3: program('sqlite3'),
   openssl: program('openssl'),
   sslscan: program('sslscan'),
+  certutil: program('certutil', 'libnss3-tools'),
   pebble: {
     isThere: () => findPebble() !== undefined,
     install: 'install Go 1.24 or newer, and run scripts/pebble.sh',
