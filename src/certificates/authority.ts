@@ -60,7 +60,8 @@ export class Authority implements CertificateSource {
   #client: AcmeClient | undefined
   #threads: CertificateThreads | undefined
   #timer: Timer | undefined
-  #isBusy = false
+  /** In progress. */
+  #work: Promise<void> | undefined
   #isClosed = false
   #hosts = ''
   #changedAt = 0
@@ -87,8 +88,8 @@ export class Authority implements CertificateSource {
 
   start(threads: CertificateThreads): void {
     this.#threads = threads
-    this.#timer = setInterval(() => void this.#tick(), SECOND).unref()
-    void this.#tick()
+    this.#timer = setInterval(() => void this.check(), SECOND).unref()
+    void this.check()
   }
 
   close(): void {
@@ -102,7 +103,7 @@ export class Authority implements CertificateSource {
     this.#retriedAt = now
     for (const failure of Object.values(this.#state.names)) failure.nextAt = 0
     this.#pausedUntil = Number.NEGATIVE_INFINITY
-    void this.#tick()
+    void this.check()
     return true
   }
 
@@ -148,19 +149,22 @@ export class Authority implements CertificateSource {
     })
   }
 
-  /** Every second. Throws nothing. */
-  async #tick(): Promise<void> {
-    if (this.#isBusy || this.#isClosed) return
+  check(): Promise<void> {
+    this.#work ??= this.#doWhatIsDue().finally(() => {
+      this.#work = undefined
+    })
+    return this.#work
+  }
+
+  async #doWhatIsDue(): Promise<void> {
+    if (this.#isClosed) return
     this.#noteHosts()
     if (this.#options.monotonic() < this.#pausedUntil) return
-    this.#isBusy = true
     try {
       await this.#step()
       this.#unreachable = 0
     } catch (error) {
       this.#pause(error)
-    } finally {
-      this.#isBusy = false
     }
   }
 

@@ -29,6 +29,7 @@ export class OwnFiles implements CertificateSource {
   #identity: string
   #checkedAt: number
   #problem: string | undefined
+  #threads: CertificateThreads | undefined
   #timer: Timer | undefined
 
   /** Throws ConfigError. */
@@ -48,7 +49,8 @@ export class OwnFiles implements CertificateSource {
   }
 
   start(threads: CertificateThreads): void {
-    this.#timer = setInterval(() => void this.#check(threads), SECOND).unref()
+    this.#threads = threads
+    this.#timer = setInterval(() => void this.check(), SECOND).unref()
   }
 
   close(): void {
@@ -81,7 +83,7 @@ export class OwnFiles implements CertificateSource {
     }
   }
 
-  async #check(threads: CertificateThreads): Promise<void> {
+  async check(): Promise<void> {
     const { monotonic, log } = this.#options
     const now = monotonic()
     if (now - this.#checkedAt < CHECK_MS) return
@@ -95,7 +97,7 @@ export class OwnFiles implements CertificateSource {
       this.#certificate = next
       this.#problem = undefined
       if (isSame) return
-      await threads.setCertificate(next.pair)
+      await this.#threads?.setCertificate(next.pair)
       log.info('certificate.active', { expires_at: isoTime(next.until) })
     } catch (error) {
       this.#problem = oneLine((error as Error).message)

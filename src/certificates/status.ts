@@ -32,6 +32,8 @@ export interface CertificateSource {
   retry(): boolean
   /** Begins to follow changes. */
   start(threads: CertificateThreads): void
+  /** Does what is due. Runs every second, and throws nothing. */
+  check(): Promise<void>
   close(): void
 }
 

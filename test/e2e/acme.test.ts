@@ -10,7 +10,14 @@ import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { eventually, START, type TestApp, testApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openTls } from '../support/https.ts'
-import { acmeApp, certificatesOf, inTime, Pebble, untilCertified } from '../support/pebble.ts'
+import {
+  acmeApp,
+  certificatesOf,
+  inTime,
+  Pebble,
+  untilCertified,
+  untilIdle,
+} from '../support/pebble.ts'
 import { freePort } from '../support/ports.ts'
 import { testWith } from '../support/tools.ts'
 
@@ -169,7 +176,7 @@ test('a domain that the authority cannot reach waits alone, and says why', async
   expect(shown).toContain('bad.example  not in the certificate')
   const before = pebble.orders
   app.advance(5 * MINUTE)
-  await Bun.sleep(2500)
+  await untilIdle(app)
   expect(pebble.orders).toBe(before)
 
   await pebble.pointTo('bad.example', '127.0.0.1')
@@ -201,7 +208,7 @@ test('a restart orders nothing, and a domain that is removed leaves without an o
     movesLinks: false,
   })
   second.advance(2 * MINUTE)
-  await Bun.sleep(2500)
+  await untilIdle(second)
   expect(api.orders()).toEqual([])
   expect(pebble.orders).toBe(2)
 })
@@ -220,13 +227,13 @@ test('a limit of the authority is kept, also after a restart', async () => {
   await eventually('it is refused', () => events(first, 'certificate.order_refused').length === 1)
   const count = api.requests.length
   first.advance(59 * MINUTE)
-  await Bun.sleep(2500)
+  await untilIdle(first)
   expect(api.requests).toHaveLength(count)
   const now = first.now()
   await first.stop()
   await using second = await acmeApp(pebble, { dataDir, fetch: api.fetch })
   second.advance(now - second.now())
-  await Bun.sleep(2500)
+  await untilIdle(second)
   expect(api.orders()).toHaveLength(1)
   isLimited = false
   second.advance(2 * MINUTE)
@@ -258,7 +265,7 @@ test('a renewal is in the window of the authority and names what it replaces', a
   /** The time of the authority. */
   const now = () => Date.now() + app.now() - START
   app.advance(at - now() - HOUR)
-  await Bun.sleep(2500)
+  await untilIdle(app)
   expect(api.orders()).toHaveLength(1)
   expect(status().renewAt).toBe(at)
   window.start += 30 * DAY
@@ -290,7 +297,7 @@ test('a clock that is wrong causes no order, and is told once', async () => {
   await eventually('it is planned', () => certificatesOf(app).status().renewAt !== undefined)
   // By the clock of this machine, the certificate is due.
   app.stepWall(80 * DAY)
-  await Bun.sleep(3500)
+  await untilIdle(app)
   expect(api.orders()).toHaveLength(1)
   expect(events(app, 'certificate.clock_differs').length).toBeGreaterThan(0)
   expect(events(app, 'certificate.clock_differs').length).toBeLessThan(3)

@@ -177,6 +177,11 @@ export const certificatesOf = (app: TestApp) => {
   return certificates
 }
 
+/** Resolves when all that is due is done. */
+export async function untilIdle(app: TestApp): Promise<void> {
+  for (let i = 0; i < 3; i++) await certificatesOf(app).check()
+}
+
 /** Time that passes between two looks of a test: orders wait for each other and for more names. */
 const STEP_MS = 5000
 
