@@ -400,3 +400,14 @@ test('a redirect thread loads the code of redirects only', async () => {
   )
   expect([...packages].sort()).toEqual(['ipaddr.js', 'lru-cache'])
 })
+
+test('style sheets have six sizes of type, and code blocks alone are monospaced', async () => {
+  const files = ['dashboard', 'theme'].map((name) => `src/dashboard/assets/${name}.css`)
+  const texts = await Promise.all(files.map((path) => Bun.file(join(ROOT, path)).text()))
+  const sizes = texts.flatMap((text) =>
+    [...text.matchAll(/font(?:-size)?: (?:\d+ )?([\d.]+)rem/g)].map(([, rem]) => 16 * Number(rem)),
+  )
+  expect([...new Set(sizes)].sort((a, b) => a - b)).toEqual([13, 14, 15, 17, 22, 26])
+  const uses = texts.flatMap((text) => [...text.matchAll(/([^{}]*)\{[^{}]*var\(--mono\)/g)])
+  expect(uses.map(([, selector]) => selector?.trim())).toEqual(['pre,\n  textarea.code'])
+})

@@ -24,3 +24,18 @@ export function parseAccountName(text: string, before: string): string | undefin
   const seen = name?.normalize('NFKC').replace(/[\p{M}\p{DI}\s]/gu, '') ?? ''
   return /@|^\p{Nd}*$/u.test(seen) ? undefined : name
 }
+
+/** Second labels of countries, as in `acme.co.uk`. */
+const SECOND_LABEL = /^(ac|co|com|edu|gov|net|or|org)$/
+
+/**
+ * A name for an account from a host: “Acme” for `go.acme.example`. Undefined for an address, and
+ * for a name without a dot.
+ */
+export function nameOfHost(host: string): string | undefined {
+  const labels = host.split('.')
+  const [third, second, last] = labels.slice(-3).length < 3 ? ['', ...labels] : labels.slice(-3)
+  if (!second || !last || /^\d/.test(last)) return undefined
+  const [first = '', ...rest] = third && SECOND_LABEL.test(second) ? third : second
+  return parseAccountName(first.toUpperCase() + rest.join(''), '')
+}

@@ -7,6 +7,8 @@ interface NewPerson {
   link: OneTimeLinkRow | undefined
   email: string
   passwordHash: string | null
+  /** Of the new account; absent: the e-mail address. */
+  accountName?: string | undefined
   key?: NewKey
   now: number
 }

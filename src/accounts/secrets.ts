@@ -17,6 +17,7 @@ export type SecretPurpose =
   | 'one-time-link'
   | 'form'
   | 'shared-page'
+  | 'shared-page-address'
   | 'known-device'
   | 'database'
   | 'recovery-code'

@@ -79,9 +79,11 @@ type NewPerson = Pick<PersonRow, 'id' | 'email' | 'accountId' | 'createdAt' | 'p
   isOwner?: number
 }
 
-/** A new person with an account of the same id and name. */
+/** A new person with an account of the same id. */
 export interface NewAccount {
   email: string
+  /** Absent: the e-mail address. */
+  accountName?: string | undefined
   plan: Plan
   /** Its first API key. */
   key?: NewKey
@@ -260,13 +262,10 @@ export class AccountStore extends AccountReads {
   /** The id of both. Undefined, and nothing is stored, if the e-mail address is in use. */
   create(account: NewAccount): AccountId | undefined {
     const { email, plan, key, now, passwordHash = null, isOwner = false } = account
+    const name = account.accountName ?? email
     return inTransaction(this.#db, () => {
       if (this.findByEmail(email)) return undefined
-      const { id } = this.#orm
-        .insert(accounts)
-        .values({ name: email, plan, createdAt: now, isOwner: isOwner ? 1 : 0 })
-        .returning({ id: accounts.id })
-        .get()
+      const id = this.addAccount({ name, plan, createdAt: now, isOwner: isOwner ? 1 : 0 })
       const person = { id, email, accountId: id, createdAt: now, passwordHash }
       this.#addPerson({ ...person, role: 'admin', isOwner: isOwner ? 1 : 0 })
       if (key) this.addKey(id, key, now)
@@ -300,6 +299,11 @@ export class AccountStore extends AccountReads {
       .values({ ...person, passwordChangedAt })
       .run()
     this.addMember({ accountId, personId, role, createdAt })
+  }
+
+  /** An account without members. */
+  addAccount(account: typeof accounts.$inferInsert): AccountId {
+    return this.#orm.insert(accounts).values(account).returning({ id: accounts.id }).get().id
   }
 
   /** Changes some columns of an account. */

@@ -89,7 +89,7 @@ export const VisitsView = z
     estimated: z
       .boolean()
       .meta({ description: 'Under much load, the sums are made from a part of the redirects.' }),
-    people: Count.meta({ description: 'Redirects of people, of those with details.' }),
+    people: Count.meta({ description: 'Redirects without those of bots, of those with details.' }),
     bots: Count.meta({ description: 'Redirects of bots and previews, of those with details.' }),
     values: z
       .array(
@@ -101,7 +101,7 @@ export const VisitsView = z
           })
           .meta({ id: 'VisitValue' }),
       )
-      .meta({ description: 'The most frequent first; of people, unless `by` is `bot`.' }),
+      .meta({ description: 'The most frequent first; without bots, unless `by` is `bot`.' }),
     other: Count.meta({ description: 'Redirects with values that are not listed.' }),
   })
   .meta({ id: 'VisitReport' })

@@ -8,6 +8,7 @@ import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { countAdder } from '../hits/store.ts'
 import { HOUR } from '../lib/clock.ts'
+import type { Code } from '../lib/code.ts'
 import { LinkPages, type ListQuery, linkLists, type RankQuery } from '../lists/lists.ts'
 import { lookupsOf, TopLinks, topLinks } from './top.ts'
 
@@ -134,7 +135,7 @@ test('the work is bounded, and the list says so', async () => {
   expect([bounded.links, bounded.isExact, lookups.links]).toEqual([[], false, 10])
   // One of the newest links.
   const few = await new TopLinks({ data, pages, clock, candidatesMax: 8 }).findInRange(query)
-  expect([few.links.map(({ code }) => code), few.isExact]).toEqual([['CODE24'], false])
+  expect([few.links.map(({ id }) => id), few.isExact]).toEqual([[24], false])
 })
 
 test('a link has its title and its URL', async () => {
@@ -145,7 +146,7 @@ test('a link has its title and its URL', async () => {
   const query = { accountId: 1, from: FIRST, to: FIRST + 1, limit: 5 }
   const { links } = await new TopLinks({ data, pages, clock }).findInRange(query)
   const url = 'https://example.com/'
-  expect(links).toEqual([{ id: 1, code: 'CODE1', url, title: 'Spring', hits: 3 }])
+  expect(links).toEqual([{ id: 1, code: 'CODE1' as Code, url, title: 'Spring', hits: 3 }])
 })
 
 test('of a day more than 100 days ago, a range counts the whole day or nothing', async () => {

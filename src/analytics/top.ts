@@ -10,6 +10,7 @@ import {
   LINK,
 } from '../hits/series.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Code } from '../lib/code.ts'
 import type { LinkPages } from '../lists/lists.ts'
 import { mostHitsFirst, type Ranked } from '../lists/ranking.ts'
 
@@ -22,7 +23,7 @@ const LOOKUPS_AT_ONCE = 3000
 
 export interface RangeTopLink {
   id: number
-  code: string
+  code: Code
   /** Null while the code is reserved. */
   url: string | null
   title: string | null
@@ -97,7 +98,11 @@ export class TopLinks {
     return { isExact, links: await this.#titled(best) }
   }
 
-  async #findAmong(linkIds: readonly number[], { from, to, limit }: TopQuery): Promise<RangeTop> {
+  /**
+   * Hits of at most `REPORT_LINKS_MAX` links from one UTC hour to another, which is exclusive.
+   * Leaves out links without any.
+   */
+  async sumsOf(linkIds: readonly number[], from: number, to: number): Promise<Ranked[]> {
     const { data, clock } = this.#options
     const span = { from, to, now: clock() }
     const step = Math.max(1, Math.floor(LOOKUPS_AT_ONCE / lookupsOf(from, to)))
@@ -106,6 +111,11 @@ export class TopLinks {
       const ids = linkIds.slice(at, at + step)
       sums.push(...(await data.topLinks.hitSums({ ids, ...span })))
     }
+    return sums
+  }
+
+  async #findAmong(linkIds: readonly number[], { from, to, limit }: TopQuery): Promise<RangeTop> {
+    const sums = await this.sumsOf(linkIds, from, to)
     const best = sums.sort(mostHitsFirst).slice(0, limit)
     return { isExact: true, links: await this.#titled(best) }
   }

@@ -14,7 +14,7 @@ function details(asked: number[], deadlineMs?: number): VisitDetails {
       visits: {
         sums: async ({ from, to }: VisitQuery) => {
           asked.push(from)
-          return { parts: NOTHING, next: from + 1 < to ? from + 1 : undefined }
+          return { parts: NOTHING, scans: [], next: from + 1 < to ? from + 1 : undefined }
         },
       },
     },

@@ -5,7 +5,7 @@ import { FairQueue } from '../lib/fair-queue.ts'
 import type { Holder } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
-import type { VisitQuery, VisitSlice, visits } from '../visits/store.ts'
+import type { ScanCount, VisitQuery, VisitSlice, visits } from '../visits/store.ts'
 import { kindOf, OTHER, STORED_KINDS, type StoredKind, visitValue } from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
@@ -31,6 +31,8 @@ export interface Visits {
   isEstimated: boolean
   people: number
   bots: number
+  /** Scans of each day, and of each link that has some. */
+  scans: { byDay: readonly number[]; byLink: ReadonlyMap<number, number> }
   /**
    * The most frequent first, equal ones in the order of their keys. `scan`: also words that no code
    * has.
@@ -87,37 +89,44 @@ export class VisitDetails {
   }
 
   /**
-   * `by`: who reads: one account or public page gets no more time for further requests. Throws
-   * `visits_timeout`.
+   * `by`: who reads: one account or public page gets no more time for further requests. `refs`:
+   * words of codes, whose visits are scans. Throws `visits_timeout`.
    */
-  async of(counted: CountedLinks, days: DayRange, by: Holder): Promise<Visits> {
+  async of(
+    counted: CountedLinks,
+    days: DayRange,
+    by: Holder,
+    refs: readonly string[] = [],
+  ): Promise<Visits> {
     const endsAt = performance.now() + (this.#options.deadlineMs ?? DEADLINE_MS)
-    const sums = await this.#reports.run(by, () => this.#sumsOf(counted, days, { by, endsAt }))
+    const query = { counted, ...days, refs }
+    const { sums, scans } = await this.#reports.run(by, () => this.#sumsOf(query, { by, endsAt }))
     // Afterwards, so that there are no more details than hits.
     const hours: [number, number] = [days.from * HOURS_OF_DAY, days.to * HOURS_OF_DAY]
     const { counts } = await this.#options.series.bars(counted, hours)
-    return visitsOf(sums, counts[0] ?? 0)
+    return { ...visitsOf(sums, counts[0] ?? 0), scans: scansOf(scans, days) }
   }
 
   async #sumsOf(
-    counted: CountedLinks,
-    { from, to }: DayRange,
+    whole: VisitQuery,
     { by, endsAt }: { by: Holder; endsAt: number },
-  ): Promise<VisitSums> {
+  ): Promise<{ sums: VisitSums; scans: ScanCount[] }> {
     const sums = emptySums()
-    for (const part of partsOf(counted)) {
-      let next: number | undefined = from
+    const scans: ScanCount[] = []
+    for (const counted of partsOf(whole.counted)) {
+      let next: number | undefined = whole.from
       while (next !== undefined) {
         if (performance.now() > endsAt) throw new AppError('visits_timeout', '', retryAfter(5))
-        const query: VisitQuery = { counted: part, from: next, to }
+        const query: VisitQuery = { ...whole, counted, from: next }
         // A background read, because lists come first.
         const read = () => this.#options.data.visits.sums(query, { background: true })
         const slice: VisitSlice = await this.#reads.run(by, read)
         addSums(sums, decodeSums(slice.parts))
+        scans.push(...slice.scans)
         next = slice.next
       }
     }
-    return sums
+    return { sums, scans }
   }
 }
 
@@ -145,7 +154,17 @@ export function withFewHidden(visits: Visits): Visits {
   return { ...visits, values: values as Visits['values'] }
 }
 
-function visitsOf(sums: VisitSums, counted: number): Visits {
+function scansOf(scans: readonly ScanCount[], { from, to }: DayRange): Visits['scans'] {
+  const byDay = Array<number>(to - from).fill(0)
+  const byLink = new Map<number, number>()
+  for (const { id, day, count } of scans) {
+    byDay[day - from] = (byDay[day - from] ?? 0) + count
+    byLink.set(id, (byLink.get(id) ?? 0) + count)
+  }
+  return { byDay, byLink }
+}
+
+function visitsOf(sums: VisitSums, counted: number): Omit<Visits, 'scans'> {
   // Hits of the last quarter of a second may not be counted yet.
   const hits = Math.max(counted, sums.observed)
   const values = Object.fromEntries(

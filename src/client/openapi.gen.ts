@@ -403,11 +403,11 @@ export interface Schemas {
     known: number;
     /** @description Under much load, the sums are made from a part of the redirects. */
     estimated: boolean;
-    /** @description Redirects of people, of those with details. */
+    /** @description Redirects without those of bots, of those with details. */
     people: number;
     /** @description Redirects of bots and previews, of those with details. */
     bots: number;
-    /** @description The most frequent first; of people, unless `by` is `bot`. */
+    /** @description The most frequent first; without bots, unless `by` is `bot`. */
     values: Schemas["VisitValue"][];
     /** @description Redirects with values that are not listed. */
     other: number;
@@ -441,11 +441,11 @@ export interface Schemas {
     known: number;
     /** @description Under much load, the sums are made from a part of the redirects. */
     estimated: boolean;
-    /** @description Redirects of people, of those with details. */
+    /** @description Redirects without those of bots, of those with details. */
     people: number;
     /** @description Redirects of bots and previews, of those with details. */
     bots: number;
-    /** @description The most frequent first; of people, unless `by` is `bot`. */
+    /** @description The most frequent first; without bots, unless `by` is `bot`. */
     values: Schemas["VisitValue"][];
     /** @description Redirects with values that are not listed. */
     other: number;

@@ -2,7 +2,6 @@ import { type AppError, REFUSALS } from '../errors.ts'
 import { methodsOf, type Route } from '../http/guard.ts'
 import { html } from '../lib/html.ts'
 import { type CurrentUser, currentUserOf } from './auth/guard.ts'
-import { SETTINGS_FORMS } from './cards/link-settings.ts'
 import type { DashboardDeps } from './deps.ts'
 import { htmlResponse, isHtmx, pathOf, seeOther } from './responses.ts'
 import { linkButton, notice } from './ui/components.ts'
@@ -24,9 +23,6 @@ interface Failure {
   request: Request
 }
 
-/** Forms that `/settings` of a link shows. */
-const OF_SETTINGS = [...Object.keys(SETTINGS_FORMS), 'share', 'unshare']
-
 /** Whether only forms are sent to a path. A refused one leaves it in the address bar. */
 function isForm(routes: readonly Route[], path: string): boolean {
   const exact = routes.filter((route) => route.path === path).map(({ method }) => method)
@@ -38,8 +34,6 @@ function isForm(routes: readonly Route[], path: string): boolean {
 /** The path of the page that has the form: the first page above it. */
 function pageOfForm(routes: readonly Route[], path: string): string {
   const above = path.slice(0, path.lastIndexOf('/'))
-  const name = path.slice(above.length + 1)
-  if (/^\/app\/links\/[^/]+$/.test(above) && OF_SETTINGS.includes(name)) return `${above}/settings`
   const isPage = methodsOf(routes, above).includes('GET') && !isForm(routes, above)
   return isPage ? above : pageOfForm(routes, above)
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { findAsset } from './assets.ts'
 import { anonymousPages, type Route } from './page-routes.ts'
-import { accountPages } from './pages/account.ts'
+import { accountDomainPages, accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
@@ -16,9 +16,9 @@ import { linksPages } from './pages/links.ts'
 import { memberPages } from './pages/members.ts'
 import { oidcPages } from './pages/oidc.ts'
 import { printPages } from './pages/print.ts'
-import { publicPageForms } from './pages/public-page.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
-import { servicePages } from './pages/service.ts'
+import { securityPages } from './pages/security.ts'
+import { servicePages, serviceSettingsPages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceDomainsPages } from './pages/service-domains.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
@@ -37,7 +37,7 @@ const assetFiles = anonymousPages({
   },
 })
 
-/** In this order, the navigation and “Go to” offer them. */
+/** In this order, the navigations and “Go to” offer them. */
 export const ROUTES: readonly Route[] = [
   assetFiles,
   signInPages,
@@ -48,20 +48,22 @@ export const ROUTES: readonly Route[] = [
   bulkPages,
   importPages,
   handOverPages,
-  campaignPages,
   linkPages,
   printPages,
-  qrSettingsPages,
   accountPages,
   memberPages,
+  accountDomainPages,
+  qrSettingsPages,
+  campaignPages,
+  securityPages,
   twoFactorPages,
   analyticsPages,
   keyPages,
-  publicPageForms,
   servicePages,
   serviceAccountsPages,
   serviceLinksPages,
   serviceDomainsPages,
   serviceHostsPages,
+  serviceSettingsPages,
   goPages,
 ].flat()

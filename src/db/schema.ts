@@ -399,7 +399,7 @@ export const publicPages = sqliteTable(
   'shared_pages',
   {
     linkId: integer('link_id').primaryKey(),
-    /** Keyed hash of the token in the address of the page. */
+    /** 32 bytes, of which the address is made: random, or the hash of an older token. */
     hash: bytes().notNull(),
     /** 1: the page shows the destination. */
     showsUrl: integer('shows_url').notNull(),

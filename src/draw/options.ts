@@ -94,6 +94,8 @@ const isMillimetres = (text: string): boolean =>
   /^\d{1,3}(?:\.\d)?$/.test(text) && Number(text) >= MM_MIN && Number(text) <= MM_MAX
 
 export const REF_LENGTH_MAX = 20
+/** The `ref` of codes that people download, unless they choose another one or none. */
+export const DASHBOARD_REF = 'qr'
 const REF_MESSAGE = `Invalid ref: must have 1 to ${REF_LENGTH_MAX} small letters, digits or dashes`
 
 /** `1` sets an option that is otherwise absent. */

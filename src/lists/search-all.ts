@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { prepareAddressed } from '../addresses/names.ts'
+import { hostOf } from '../blocklist/match.ts'
 import { type ScanCalls, scan } from '../db/subject.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { LINK_COLUMNS, type Link } from '../links/link.ts'
@@ -112,4 +113,39 @@ export async function findInAll(
   } while (from && found.size <= limit)
   const links = [...found.values()].sort((a, b) => b.id - a.id)
   return { links: links.slice(0, limit), hasMore: links.length > limit }
+}
+
+const COUNTED_MAX = 10_000
+const COUNT_DEADLINE_MS = 3000
+
+export interface LinksToHost {
+  links: number
+  accounts: number
+  /** There may be others. */
+  hasMore: boolean
+}
+
+/** How many links lead to the host, in the form of `hostOf`, or to a name below it. */
+export async function countLinksTo(
+  { lists }: { lists: ScanCalls<typeof searchAllScans> },
+  host: string,
+): Promise<LinksToHost> {
+  const endsAt = performance.now() + COUNT_DEADLINE_MS
+  const leadsThere = ({ url }: Link): boolean => {
+    const found = url === null ? '' : hostOf(url)
+    return found === host || found.endsWith(`.${host}`)
+  }
+  const ids = new Set<number>()
+  const accounts = new Set<number>()
+  let from: Cursor | undefined
+  do {
+    const query = { text: host, from, limit: 500 }
+    const slice: Slice = await lists.allSlice(query, { background: true })
+    for (const { id, accountId } of slice.links.filter(leadsThere)) {
+      ids.add(id)
+      accounts.add(accountId)
+    }
+    from = slice.next
+  } while (from && ids.size < COUNTED_MAX && performance.now() < endsAt)
+  return { links: ids.size, accounts: accounts.size, hasMore: from !== undefined }
 }

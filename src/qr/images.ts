@@ -144,9 +144,10 @@ export class QrImages {
     return this.#render(this.#command(link, options, address), by, isPrint)
   }
 
-  /** An image of any text. It is not stored. */
-  renderText(text: string, options: QrOptions, by: AccountId): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#render({ text, options }, by)
+  /** An image of any text, or of an address with options. It is not stored. */
+  renderText(address: string, options: QrOptions, by: AccountId): Promise<Uint8Array<ArrayBuffer>> {
+    const text = contentOf(address, options)
+    return this.#render({ text, address, options, logo: this.#logoOf(options, by) }, by)
   }
 
   /** For one ZIP of an account at a time: throws 503 during another one. */

@@ -4,7 +4,7 @@ import TEXTS from './visitor-texts.json' with { type: 'json' }
 
 /** The pages of short links that do not redirect, for a person with a browser. */
 
-type Page = Exclude<keyof typeof TEXTS.en, 'password_form'>
+type Page = Exclude<keyof typeof TEXTS.en, 'password_form' | 'statistics'>
 
 /** A reason that only a page tells: programs get the same as for an unknown code. */
 export type OffReason = 'link_paused' | 'link_not_started' | 'link_removed'
@@ -30,7 +30,7 @@ const styleOf = ({ font }: Brand): string =>
     'body{margin:0;min-height:100vh;display:grid;place-items:center;',
     'font:17px/1.5 Inter,system-ui,sans-serif;background:#fafafb;color:#17191f}',
     'main{max-width:28rem;padding:2rem;text-align:center}',
-    'h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .5rem}',
+    'h1{font-size:1.375rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .5rem}',
     'p{margin:0}',
     'header{margin-bottom:2rem;font-weight:600}',
     'form{margin-top:1.5rem;text-align:left}',
@@ -38,9 +38,10 @@ const styleOf = ({ font }: Brand): string =>
     'input,button{box-sizing:border-box;width:100%;padding:.6rem .75rem;font:inherit;',
     'border:1px solid #767b87;border-radius:.5rem}',
     'input{background:Field;color:FieldText}',
-    'button{margin-top:.75rem;border-color:#2b50d8;background:#2b50d8;color:#fff;font-weight:600}',
+    'button{margin-top:.75rem;border-color:#4f46e5;background:#4f46e5;color:#fff;font-weight:600}',
     'img{display:block;max-width:12rem;max-height:4rem;margin:0 auto .5rem}',
-    '@media(prefers-color-scheme:dark){body{background:#0e1014;color:#e9ebf0}}',
+    '@media(prefers-color-scheme:dark){body{background:#0e1014;color:#e9ebf0}',
+    'button{border-color:#8c8ffb;background:#8c8ffb;color:#0d0f24}}',
   ].join('')
 
 /** The headers on which a refusal depends: programs get JSON, visitors a page in their language. */
@@ -145,6 +146,14 @@ export const redirectNavigation = (location: string) => ({
   headers: { Location: location, 'Cache-Control': 'no-store' },
   body: '',
 })
+
+/** The texts of the public page of a link in the visitor's language. */
+export function statisticsTexts(headers: RequestHeaders): StatisticsTexts {
+  const language = languageOf(headers.get('accept-language') ?? '')
+  return { language, ...TEXTS[language].statistics }
+}
+
+export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string }
 
 /** The preferred one of the languages with texts; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

@@ -10,6 +10,7 @@ import {
   sumsOfRow,
   type VisitSums,
 } from './parts.ts'
+import { visitKey } from './values.ts'
 
 /** The details of some links on one UTC day, for one write. */
 export interface VisitBatch {
@@ -31,11 +32,21 @@ export interface VisitQuery {
   /** UTC days since 1970 began, `to` exclusive. */
   from: number
   to: number
+  /** Words of codes, whose visits are scans. */
+  refs?: readonly string[]
+}
+
+/** Scans of a link or an account on a day. */
+export interface ScanCount {
+  id: number
+  day: number
+  count: number
 }
 
 export interface VisitSlice {
   /** Sums, encoded by `encodeSums`. */
   parts: Uint8Array
+  scans: ScanCount[]
   /** The first day that was not read; undefined if all were. */
   next: number | undefined
 }
@@ -68,23 +79,30 @@ export const visits = subject({
 
 /** Reads sums until `isOver`. */
 export function sumReader(db: Database) {
-  const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
-    `SELECT parts FROM hit_days
+  const rows = db.prepare<{ day: number; parts: Uint8Array }, [Scope, number, number, number]>(
+    `SELECT day, parts FROM hit_days
      WHERE scope = ? AND id = ? AND day >= ? AND day < ? AND parts IS NOT NULL`,
   )
-  return ({ counted, from, to }: VisitQuery, isOver: () => boolean): VisitSlice => {
+  return ({ counted, from, to, refs = [] }: VisitQuery, isOver: () => boolean): VisitSlice => {
     const total = emptySums()
+    const scans: ScanCount[] = []
     let day = from
     while (day < to) {
       const end = Math.min(to, day + DAYS_AT_ONCE)
       for (const [scope, id] of rowsOf(counted)) {
         const found = rows.all(scope, id, day, end)
-        for (const row of found) addSums(total, sumsOfRow(row) ?? emptySums())
+        for (const row of found) {
+          const sums = sumsOfRow(row) ?? emptySums()
+          addSums(total, sums)
+          const counts = refs.map((ref) => sums.counts.get(visitKey('scan', ref)) ?? 0)
+          const count = counts.reduce((sum, n) => sum + n, 0)
+          if (count > 0) scans.push({ id, day: row.day, count })
+        }
       }
       day = end
       if (isOver()) break
     }
-    return { parts: encodeSums(total), next: day < to ? day : undefined }
+    return { parts: encodeSums(total), scans, next: day < to ? day : undefined }
   }
 }
 

@@ -50,6 +50,7 @@ export function pagePaths(code: string): string[] {
     '/app/analytics?range=90d',
     '/app/keys',
     '/app/account',
+    '/app/account/security',
     '/app/account/delete',
   ]
 }

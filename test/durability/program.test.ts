@@ -142,13 +142,14 @@ test('each page and form of the dashboard works, although the program is minifie
   const found = await (await send('/app/service/accounts?search=nobody-has-this')).text()
   expect(found).toContain('nobody-has-this')
 
-  const shared = await (await post('/app/links/SPRING26/share', {})).text()
-  const address = /\/app\/shared\/[\w-]{22}/.exec(shared)?.[0] ?? ''
-  expect((await send(`${address}?range=24h`)).status).toBe(200)
+  await post('/app/links/SPRING26/settings', { was_public: 'off', public: '1' })
+  const shared = await (await send('/app/links/SPRING26/settings')).text()
+  const address = /\/app\/shared\/[\w-]+/.exec(shared)?.[0] ?? ''
+  expect((await send(address)).status).toBe(200)
 
   const forms = [
-    ['/app/links/SPRING26/destination', { url: 'https://example.com/new' }, 303],
-    ['/app/links/SPRING26/destination', { url: 'javascript:alert(1)' }, 422],
+    ['/app/links/SPRING26/settings', { url: 'https://example.com/new' }, 303],
+    ['/app/links/SPRING26/settings', { url: 'javascript:alert(1)' }, 422],
     ['/app/keys/new', { name: 'Website', scope: 'read' }, 200],
     ['/app/service/accounts/1/plan', { plan: 'pro' }, 303],
     ['/app/service/links/SPRING26/disable', { reason: '' }, 422],
@@ -180,9 +181,13 @@ const OWNER_PAGES = [
   '/app/analytics/visits.csv?by=country',
   '/app/qr',
   '/app/account',
+  '/app/account/domains',
+  '/app/account/security',
   '/app/account/delete',
   '/app/account/two-factor',
   '/app/service',
+  '/app/service/settings',
+  '/app/service/accounts/new',
   '/app/service/accounts?search=owner&page=1',
   '/app/service/accounts/1',
   '/app/service/accounts/1/disable',

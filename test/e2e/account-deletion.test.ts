@@ -137,10 +137,8 @@ async function open(app: TestApp): Promise<{ ann: Visitor; ids: Ids; image: stri
   await add(app, { host: GO, for: ids.account })
   addKey(app, ANN, { name: MARK, scope: 'write' })
   await ann.post('/app/links', { url: `https://example.com/${MARK}`, code: CODE })
-  const properties = `/app/links/${CODE}/settings`
-  await ann.post(`/app/links/${CODE}/properties`, { title: MARK, tags: MARK }, { from: properties })
-  await ann.post(`/app/links/${CODE}/aliases`, { add: MARK }, { from: properties })
-  await ann.post(`/app/links/${CODE}/share`, {}, { from: properties })
+  const page = { was_public: 'off', public: '1' }
+  await ann.post(`/app/links/${CODE}/settings`, { title: MARK, tags: MARK, add: MARK, ...page })
   await ann.post('/app/qr/presets', { name: MARK }, { from: '/app/qr' })
   await app.call('GET', `/${CODE}`)
   await app.call('GET', `/cdn/qr/${CODE}.png`)

@@ -211,7 +211,7 @@ test('pages, probes and files say whether they may be stored', async () => {
     '/links',
     `/links/${code}`,
   ]
-  const analytics = ['', '.csv', '/visits', '/visits.csv', `/${code}`]
+  const analytics = ['', '.csv', '/campaigns', '/campaigns.csv', '/visits', '/visits.csv']
   const other = ['account', 'account/delete', 'account/two-factor', 'keys', 'keys/end', 'qr']
   const anonymous = ['sign-in', 'sign-in/code', 'sign-up', 'setup/x', 'shared/x', 'nothing', '']
   const pages = [
@@ -220,7 +220,10 @@ test('pages, probes and files say whether they may be stored', async () => {
     ...service.map((rest) => `service${rest}`),
     ...analytics.map((rest) => `analytics${rest}`),
     ...other,
+    `analytics/${code}`,
+    'links/hits',
     'qr/logo.png',
+    'qr/preview.svg',
     ...anonymous,
   ]
   for (const visitor of [owner, new Visitor(app)]) {

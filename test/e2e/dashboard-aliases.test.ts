@@ -12,8 +12,7 @@ test('an account that may have aliases adds and removes them on the page of a li
   await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
-  const change = (fields: Record<string, string>) =>
-    free.post(`${PATH}/aliases`, fields, { from: SETTINGS })
+  const change = (fields: Record<string, string>) => free.post(SETTINGS, fields)
   const aliases = async () =>
     (await app.call('GET', '/api/links/SPRING26', { key: 'free' })).body.aliases
   for (const add of ['/spring-sale', 'http://hop.test/gr%C3%BC%C3%9Fe', '<i>&"']) {
@@ -34,8 +33,7 @@ test('changes in several tabs at once are all kept, up to the maximum', async ()
   await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
-  const change = (fields: Record<string, string>) =>
-    free.post(`${PATH}/aliases`, fields, { from: SETTINGS })
+  const change = (fields: Record<string, string>) => free.post(SETTINGS, fields)
   const aliases = async () =>
     (await app.call('GET', '/api/links/SPRING26', { key: 'free' })).body.aliases as string[]
   const paths = Array.from({ length: 12 }, (_, n) => `path-${n}`)
@@ -115,7 +113,7 @@ test('the page of a member who may not have aliases does not offer them', async 
   const { text } = await free.get(SETTINGS)
   expect(text).not.toContain('New address')
   expect(text).toContain('ask an owner of this service')
-  const refused = await free.post(`${PATH}/aliases`, { add: 'a-b' }, { from: SETTINGS })
+  const refused = await free.post(SETTINGS, { add: 'a-b' })
   expect(refused.status).toBe(403)
 })
 
@@ -123,8 +121,7 @@ test('the newest address is shown until another is chosen, on the page and in wh
   await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
   const free = await makeMember(app, 'free@example.com')
   await app.claim('SPRING26')
-  const change = (fields: Record<string, string>) =>
-    free.post(`${PATH}/aliases`, fields, { from: SETTINGS })
+  const change = (fields: Record<string, string>) => free.post(SETTINGS, fields)
   const shown = async () =>
     /id="short-url"\s+class="code" value="([^"]*)"/.exec((await free.get(PATH)).text)?.[1]
   expect(await shown()).toBe('http://hop.test/SPRING26')

@@ -99,7 +99,7 @@ test('days are those of the account’s time zone, also in its files and its top
     '2026-02-10T22:00:00Z': 100,
     '2026-02-10T23:00:00Z': 1000,
   })
-  expect((await setZone(owner, 'Europe/Berlin')).location).toBe('/app/account?done=zone')
+  expect((await setZone(owner, 'Europe/Berlin')).location).toBe('/app/account?done=saved')
   const path = 'analytics?from=2026-02-10&to=2026-02-10'
   const { text } = await owner.get(`/app/${path}`)
   expect(sumOf(text)).toEqual(['110', 'on 10 Feb 2026'])
@@ -129,7 +129,7 @@ test('days on which the clocks change have 23 and 25 hours', async () => {
   expect(Object.keys(file)).toHaveLength(23)
   await setZone(owner, 'America/Santiago')
   const { text } = await owner.get('/app/analytics?from=2025-04-05&to=2025-04-05')
-  expect(text.match(/class="place"/g)).toHaveLength(25)
+  expect(text.match(/data-label="Hits"/g)).toHaveLength(25)
   expect(text).toContain('5 Apr 2025, 23:00 (UTC-03:00): 0 hits')
   expect(text).toContain('5 Apr 2025, 23:00 (UTC-04:00): 0 hits')
 })

@@ -237,3 +237,23 @@ test('a report of another account’s links is not found', async () => {
   expect((await owner.get('/app/analytics?links=SPRING')).status).toBe(404)
   expect((await analyticsOf(owner, '/app/analytics?tag=print')).sum).toBe(0)
 })
+
+test('a range without hits has no chart, and top links have their title and their displayed address', async () => {
+  const env = { ...ENV, SESSION_MAX_HOURS: '2160', ALIASES: 'all' }
+  await using app = await testApp({ env })
+  const { owner, key } = await setUpOwner(app)
+  const { code } = await app.shorten('https://example.com/spring', key)
+  const json = { title: 'Spring sale', aliases: ['Spring-Menu'] }
+  await app.call('PATCH', `/api/links/${code}`, { key, json })
+  await follow(app, code)
+  await counted(owner, 1)
+  const { text } = await analyticsOf(owner, '/app/analytics?range=24h')
+  const [top = ''] = /<h2>Top links<\/h2>[\s\S]*/.exec(text) ?? []
+  expect(top).toContain('<strong>Spring sale</strong>')
+  expect(top).toContain('hop.test/Spring-Menu → https://example.com/spring')
+  expect(top.replace(/href="[^"]*"/g, '')).not.toContain(code)
+  app.advance(3 * DAY)
+  const later = await analyticsOf(owner, '/app/analytics?range=24h')
+  expect(later.text).not.toContain('data-chart')
+  expect(later.text).toContain('No hits in the last 24 hours.')
+})

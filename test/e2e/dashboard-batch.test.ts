@@ -141,7 +141,7 @@ test('the QR codes of selected links come as a ZIP, and two decoders read each',
   expect(Object.keys(images)).toEqual(['SPRING26.png', 'SUMMER26.png'])
   for (const [name, image] of Object.entries(images)) {
     const { text, readers } = await decodeQr(image)
-    expect(text).toBe(`http://hop.test/${name.replace('.png', '')}`)
+    expect(text).toBe(`http://hop.test/${name.replace('.png', '')}?ref=qr`)
     expect(readers).toEqual(['jsQR', 'zxing'])
   }
 })

@@ -20,7 +20,7 @@ test('without scripts the account is set up, and its password is changed', async
   await field.fill(PASSWORD)
   await page.getByRole('button', { name: 'Create account' }).click()
   expect(await page.getByLabel('API key', { exact: true }).inputValue()).toStartWith('hop_')
-  await page.goto(`${app.url}/app/account`)
+  await page.goto(`${app.url}/app/account/security`)
   await page.getByLabel('Current password').fill(PASSWORD)
   await page.getByLabel('New password').fill('eleven silent bees')
   await page.getByRole('button', { name: 'Change the password' }).click()
@@ -74,15 +74,85 @@ test('the keyboard reaches everything in order, from a link that skips to the co
   ])
   await page.keyboard.press('Enter')
   const inMenu: string[] = []
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 7; i++) {
     await page.keyboard.press('Tab')
     inMenu.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
   }
-  expect(inMenu).toEqual(['Account', 'Security', 'System', 'Light', 'Dark', 'Sign out'])
+  expect(inMenu).toEqual([
+    'New account…',
+    'Account',
+    'Security',
+    'System',
+    'Light',
+    'Dark',
+    'Sign out',
+  ])
   await page.keyboard.press('Escape')
   expect(await page.locator('#account-menu').isVisible()).toBe(false)
   await context.close()
 })
+
+test.each([true, false])(
+  'pages of settings refuse, keep what was typed, save and show it after a reload; scripts: %p',
+  async (javaScriptEnabled) => {
+    await using app = await testApp()
+    const { owner, key } = await setUpOwner(app)
+    await app.claim('PHISH001', 'https://login.phish.example/', key)
+    const options = { javaScriptEnabled }
+    await using opened = await openAs(browser(), { app, visitor: owner, options })
+    const { page } = opened
+    const side = (name: string) =>
+      page.locator('.side').getByRole('link', { name, exact: true }).click()
+    const isRefused = async (label: string, value: string) => {
+      const field = page.getByLabel(label, { exact: true })
+      expect(await field.getAttribute('aria-invalid')).toBe('true')
+      expect(await field.inputValue()).toBe(value)
+    }
+    await page.goto(`${app.url}/app/account`)
+    await page.getByLabel('Name').fill('17')
+    await page.getByLabel('Time zone').selectOption('Asia/Tokyo')
+    await press(page, 'Save')
+    await isRefused('Name', '17')
+    expect(await page.getByLabel('Time zone').inputValue()).toBe('Asia/Tokyo')
+    await page.getByLabel('Name').fill('Acme')
+    await press(page, 'Save')
+    await page.getByText('Saved.').waitFor()
+    await page.reload()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Acme')
+    expect(await page.getByLabel('Time zone').inputValue()).toBe('Asia/Tokyo')
+
+    await side('Members')
+    await page.getByLabel('E-mail address').fill(OWNER)
+    await press(page, 'Create an invitation')
+    await isRefused('E-mail address', OWNER)
+    await page.getByLabel('E-mail address').fill('bob@example.com')
+    await press(page, 'Create an invitation')
+    const link = page.getByLabel('Link for your colleague', { exact: true })
+    expect(await link.inputValue()).toContain('/app/join/')
+
+    await page.getByRole('link', { name: 'Service' }).click()
+    await side('Links')
+    await page.getByRole('searchbox').fill('phish.example')
+    await press(page, 'Find')
+    await page.getByRole('button', { name: /^Actions for/ }).click()
+    await page.getByRole('link', { name: 'Block its host…' }).click()
+    expect(await page.getByLabel('Host or URL').inputValue()).toBe('login.phish.example')
+    await page.getByLabel('Host or URL').fill('com')
+    await page.getByLabel('Reason').fill('Reported')
+    await press(page, 'Block the host')
+    await isRefused('Host or URL', 'com')
+    await page.getByLabel('Host or URL').fill('phish.example')
+    await press(page, 'Block the host')
+    await press(page, 'Block the host and stop 1 link')
+    await page.getByText('phish.example is blocked: 1 link stopped.').waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'Actions for phish.example' }).click()
+    await press(page, 'Remove: its links work again')
+    await page.getByText('The host is not blocked here any more.').waitFor()
+    await page.reload()
+    expect(await page.getByText('No hosts.').count()).toBe(1)
+  },
+)
 
 test('Ctrl+K goes to a link, a page or an action from any page, and the address works without scripts', async () => {
   await using app = await testApp()

@@ -106,9 +106,9 @@ test('every form that changes links, images or imports is charged to the write b
   const free = await makeMember(app, 'free@example.com')
   const { code } = await app.shorten('https://a.example/')
   for (let n = 1; n < WRITES_PER_MINUTE; n++) await app.shorten(`https://a.example/${n}`)
-  const ofLink = ['/destination', '/properties', '/aliases', '/pause', '/delete', '/undo-delete']
+  const ofLink = ['/settings', '/destinations', '/pause', '/delete', '/undo-delete']
   const paths = [
-    ...[...ofLink, '/share', '/unshare'].map((path) => `/app/links/${code}${path}`),
+    ...ofLink.map((path) => `/app/links/${code}${path}`),
     ...['', '/bulk', '/import', '/import/start'].map((path) => `/app/links${path}`),
     ...['/logo', '/logo/remove', '/presets', '/presets/delete'].map((path) => `/app/qr${path}`),
   ]

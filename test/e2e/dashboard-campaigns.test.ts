@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
 import { problemsOf } from '../support/database.ts'
 import { makeMember } from '../support/members.ts'
@@ -55,7 +55,7 @@ test('the settings of a link show its parameters: changed ones are written, clea
   const shown = '?utm_source=flyer&utm_medium=print'
   const same = { ...NONE, utm_source: 'flyer', utm_medium: 'print', campaign_shown: shown }
   const save = (sent: Record<string, string>) =>
-    free.post(`/app/links/${code}/destination`, { url, ...same, ...sent, csrf: page.csrf })
+    free.post(`/app/links/${code}/settings`, { url, ...same, ...sent, csrf: page.csrf })
   await save({ utm_source: 'poster', utm_medium: '' })
   expect(await urls(app)).toEqual(['https://shop.example/?utm_source=poster&q=1'])
   // Who changes the text of the URL does not lose that by the fields.
@@ -137,6 +137,51 @@ test('an account has at most 50 templates, and another account sees and deletes 
   expect(campaignTemplates.list(accountId)).toHaveLength(50)
 })
 
+test('Analytics adds up hits and scans by campaign, then source and medium, and has them as a file', async () => {
+  const env = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0' }
+  await using app = await testApp({ visitFlushMs: 20, env })
+  const free = await makeMember(app, 'free@example.com')
+  const report = '/app/analytics/campaigns'
+  expect((await free.get(report)).text).toContain('No campaigns yet')
+  const url = (campaign: string, source: string) =>
+    `https://shop.example/?utm_campaign=${campaign}&utm_source=${source}&utm_medium=print`
+  await app.claim('SPRING26', url('spring%20sale', '%3Dflyer'))
+  await app.claim('SUMMER26', url('spring%20sale', 'poster'))
+  await app.claim('AUTUMN26', url('autumn', 'mail'))
+  await app.claim('WINTER26', 'https://shop.example/')
+  const visit = (path: string) =>
+    app.call('GET', path, { headers: { 'user-agent': 'Mozilla/5.0 Firefox/130.0' } })
+  await visit('/SPRING26')
+  for (const path of ['/SUMMER26?ref=qr', '/SUMMER26', '/AUTUMN26', '/WINTER26']) await visit(path)
+  await eventually('the visits are stored', async () =>
+    (await free.get('/app/analytics')).text.includes('all 5 hits.'),
+  )
+  const { text } = await free.get(`${report}?range=7d`)
+  const rows = [...text.matchAll(/<tr><td[\s\S]*?<\/tr>/g)].map(([row]) => textOf(row).trim())
+  expect(rows).toEqual([
+    'spring sale 2 links 3 1 new',
+    'poster / print 2 1 new',
+    '=flyer / print 1 0 new',
+    'autumn 1 link 1 0 new',
+    'mail / print 1 0 new',
+  ])
+  // Each leads to the analytics of its links, for the same range.
+  expect(text).toContain('href="/app/analytics?links=SUMMER26,SPRING26&amp;range=7d"')
+  const file = await free.get(`${report}.csv?range=7d`)
+  expect(file.text.split('\r\n')).toEqual([
+    'campaign,source,medium,links,hits,scans,hits_before',
+    'spring sale,poster,print,1,2,1,0',
+    "spring sale,'=flyer,print,1,1,0,0",
+    'autumn,mail,print,1,1,0,0',
+    '',
+  ])
+  // Another account has other links.
+  const pro = await makeMember(app, 'pro@example.com')
+  expect((await pro.get(report)).text).toContain('No campaigns yet')
+  const later = await free.get(`${report}?from=2026-02-01&to=2026-02-02`)
+  expect(later.text).toContain('No hits from 1 Feb 2026 to 2 Feb 2026.')
+})
+
 const { test: browserTest, browser } = browserTests()
 
 browserTest(
@@ -176,8 +221,10 @@ browserTest(
     await page.getByLabel('Shorten a URL').press('Tab')
     await page.locator('#field-utm_source[value=typed]').waitFor({ state: 'attached' })
     expect(await page.locator('#campaign[open]').count()).toBe(0)
-    await page.goto(`${app.url}${PATH}`)
-    expect(await violations(page)).toEqual([])
+    for (const path of [PATH, '/app/analytics/campaigns']) {
+      await page.goto(app.url + path)
+      expect(await violations(page)).toEqual([])
+    }
     expect(opened.problems).toEqual([])
   },
 )

@@ -97,7 +97,7 @@ testWith('postgres')(
       return (await statusOn()) === 302 && (await statusOn(second)) === 302
     })
     ask.url = cluster.host(0).service.url
-    const host = { host: 'phish.example', reason: 'Reported' }
+    const host = { host: 'phish.example', reason: 'Reported', confirmed: '1' }
     await owner.post('/app/service/hosts', host, { from: '/app/service/hosts' })
     expect([await statusOn(), await statusOn(second)]).toEqual([410, 410])
     ask.url = cluster.host(1).service.url

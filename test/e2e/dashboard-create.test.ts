@@ -115,7 +115,7 @@ test('a code is shown, copied and printed in the letters that were typed, and an
   }
   const cookie = [...free.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const image = await fetch(`${app.url}${LINKS}/SUMMER26/qr.png`, { headers: { cookie } })
-  expect((await decodeQr(await image.bytes())).text).toBe('http://hop.test/Summer26')
+  expect((await decodeQr(await image.bytes())).text).toBe('http://hop.test/Summer26?ref=qr')
   for (const path of ['Summer26', 'SUMMER26', 'summer26']) {
     expect((await app.call('GET', `/${path}`)).headers.get('location')).toBe(URL)
   }

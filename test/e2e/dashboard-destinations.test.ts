@@ -58,10 +58,11 @@ test('destinations are added, moved, changed and removed, and redirects follow',
     from: '2026-03-01T10:00',
     until: '2026-04-01T10:00',
     days: ['sun', 'sat'],
-    hours: '18:00 – 02:00',
+    hours: '18:00',
+    hours_until: '02:00',
     zone: 'Europe/Berlin',
   }
-  expect((await add(ann, all)).location).toBe(`${PAGE}?done=ruled#destinations`)
+  expect((await add(ann, all)).location).toBe(`${PAGE}?done=ruled`)
   expect((await add(ann, { url: 'https://example.com/ios', os: 'ios' })).status).toBe(303)
   expect(stored(app)).toEqual([
     {
@@ -83,9 +84,9 @@ test('destinations are added, moved, changed and removed, and redirects follow',
   ])
   expect(await location(app, IPHONE)).toBe('https://example.com/ios')
 
-  expect((await send(ann, { action: 'up', at: '1' })).status).toBe(303)
+  expect((await send(ann, { at: '1', to: '0' })).status).toBe(303)
   expect(urls(app)).toEqual(['https://example.com/ios', 'https://example.com/all'])
-  expect((await send(ann, { action: 'down', at: '0' })).status).toBe(303)
+  expect((await send(ann, { at: '0', to: '1' })).status).toBe(303)
   expect(urls(app)).toEqual(['https://example.com/all', 'https://example.com/ios'])
 
   const changed = { action: 'save', at: '1', url: 'https://example.com/mac', os: 'macos' }
@@ -104,7 +105,8 @@ test('the form of a destination has what is stored, so that saving it changes no
     query: 'v=2, preview',
     from: '2026-03-01T10:00',
     days: 'fri',
-    hours: '18:00-02:00',
+    hours: '18:00',
+    hours_until: '02:00',
     zone: 'Asia/Tokyo',
   }
   await add(ann, fields)
@@ -114,10 +116,15 @@ test('the form of a destination has what is stored, so that saving it changes no
   const fieldOf = (name: string) =>
     new RegExp(`name="${name}"[^>]*? value="([^"]*)"`).exec(form)?.[1] ?? ''
   const shown = Object.fromEntries(
-    ['url', 'language', 'query', 'from', 'until', 'hours'].map((name) => [name, fieldOf(name)]),
+    ['url', 'language', 'query', 'from', 'until', 'hours', 'hours_until'].map((name) => [
+      name,
+      fieldOf(name),
+    ]),
   )
   expect(text).toContain('value="fri" checked')
   expect(text).toContain('<option value="Asia/Tokyo" selected>')
+  const used = [...form.matchAll(/name="use" value="(\w+)" checked/g)].map(([, line]) => line)
+  expect(used).toEqual(['language', 'query', 'dates', 'week'])
   await send(ann, { action: 'save', at: '0', ...shown, days: 'fri', zone: 'Asia/Tokyo' })
   expect(stored(app)).toEqual(before)
 })
@@ -156,17 +163,18 @@ test('a form of an older list changes nothing, and keeps what was typed', async 
   await add(ann, { url: 'https://example.com/two', os: 'android' })
   for (const fields of [
     { action: 'remove', at: '0' },
-    { action: 'up', at: '1' },
+    { at: '1', to: '0' },
     { action: 'save', at: '', url: 'https://example.com/three', os: 'linux' },
   ]) {
     const seen = await ann.post(PAGE, { ...fields, version })
-    expect([fields.action, seen.status]).toEqual([fields.action, 422])
-    if (fields.url) expect(seen.text).toContain(`value="${fields.url}"`)
+    expect([fields, seen.status]).toEqual([fields, 422])
+    if ('url' in fields) expect(seen.text).toContain(`value="${fields.url}"`)
   }
   expect(urls(app)).toEqual(['https://example.com/one', 'https://example.com/two'])
   for (const fields of [
-    { action: 'up', at: '0' },
-    { action: 'down', at: '1' },
+    { at: '0', to: '-1' },
+    { at: '1', to: '2' },
+    { at: '1', to: '' },
     { action: 'remove', at: '7' },
     { action: 'remove', at: '-1' },
     { action: 'remove', at: '0.5' },
@@ -177,12 +185,55 @@ test('a form of an older list changes nothing, and keeps what was typed', async 
   expect(urls(app)).toEqual(['https://example.com/one', 'https://example.com/two'])
 })
 
-/** The cells of the try-out, a row each. */
+const HOURS: readonly [string, string, string][] = [
+  ['9', '', '09:00-24:00'],
+  ['9-17', '', '09:00-17:00'],
+  ['9:30', '1730', '09:30-17:30'],
+  ['', '9', '00:00-09:00'],
+  ['18:00 – 02:00', '', '18:00-02:00'],
+]
+
+test.each(HOURS)('the hours %s and %s are %s', async (hours, hours_until, stored_hours) => {
+  await using app = await testApp()
+  const ann = await annWithLink(app)
+  const zone = 'Europe/Berlin'
+  const fields = { url: 'https://example.com/h', hours, hours_until, zone }
+  expect((await add(ann, fields)).status).toBe(303)
+  const when = { hours: stored_hours, zone }
+  expect(stored(app)).toEqual([{ when, url: 'https://example.com/h' }])
+  const { text } = await ann.get(`${PAGE}?edit=0`)
+  const [, form = ''] = text.split('id="edit"')
+  const shown = (name: string) => new RegExp(`name="${name}"[^>]* value="([^"]*)"`).exec(form)?.[1]
+  const again = { hours: shown('hours') ?? '', hours_until: shown('hours_until') ?? '' }
+  await send(ann, { action: 'save', at: '0', ...fields, ...again })
+  expect(stored(app)).toEqual([{ when, url: 'https://example.com/h' }])
+})
+
+test('only the conditions that are chosen in the form count', async () => {
+  await using app = await testApp()
+  const ann = await annWithLink(app)
+  const fields = { url: 'https://example.com/a', os: 'ios', language: 'german', query: 'v=2' }
+  expect((await add(ann, { ...fields, use: ['', 'os'] })).status).toBe(303)
+  expect(stored(app)).toEqual([{ when: { os: ['ios'] }, url: 'https://example.com/a' }])
+  const none = await add(ann, { ...fields, use: '' })
+  expect([none.status, none.text.includes('value="ios" checked')]).toEqual([422, true])
+  const wrong = await add(ann, { ...fields, use: ['', 'os', 'language'] })
+  expect(wrong.invalid).toEqual(['language'])
+  expect(wrong.text).toMatch(/value="language" checked/)
+  expect(wrong.text).not.toMatch(/value="query" checked/)
+})
+
+/** What the try-out says of each destination, and of everybody else. */
 const tried = async (visitor: Visitor, query: Record<string, string>): Promise<string[]> => {
   const { text } = await visitor.get(`${PAGE}?${new URLSearchParams({ try: '1', ...query })}`)
-  return [...text.matchAll(/data-label="Try-out"[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) =>
-    cell.replaceAll(/<[^>]*>/g, '').trim(),
-  )
+  const [, list = ''] = /<ol id="rules"(.*?)<\/ol>/s.exec(text) ?? []
+  return list
+    .split(/<li\b/)
+    .slice(1)
+    .map((row) => {
+      const [, said = ''] = /<span class="tried[^>]*>(.*?)<\/span>/s.exec(row) ?? []
+      return said.replaceAll(/<[^>]*>/g, '').trim()
+    })
 }
 
 test('the try-out marks the row of a visitor and says why those before are not theirs', async () => {
@@ -262,7 +313,7 @@ test('with DESTINATION_RULES=owners, members see no form to add, and may remove'
       `UPDATE links SET destinations = '[{"when":{"os":["ios"]},"url":"https://example.com/i"}]'`,
     ),
   )
-  expect((await ann.get(PAGE)).text).not.toContain('Add a destination')
+  expect((await ann.get(PAGE)).text).not.toContain('edit=new')
   expect((await add(ann, { url: 'https://example.com/mac', os: 'macos' })).status).toBe(403)
   expect(urls(app)).toEqual(['https://example.com/i'])
   expect((await send(ann, { action: 'remove', at: '0' })).status).toBe(303)

@@ -66,16 +66,16 @@ test('a new link has the chosen domain, with a code and with another path', asyn
 
 test('the page of a link changes its domain and its addresses', async () => {
   const path = '/app/links/MENU01'
-  const moved = await owner.post(`${path}/domain`, { domain: '' }, { from: `${path}/settings` })
+  const moved = await owner.post(`${path}/settings`, { domain: '' }, { from: `${path}/settings` })
   expect(moved.status).toBe(303)
   expect(await linkOf('MENU01')).toMatchObject({ domain: null })
   expect(await outcome(app, GO, '/MENU01')).toEqual([404, 'Code not found: MENU01'])
-  await owner.post(`${path}/domain`, { domain: GO }, { from: `${path}/settings` })
-  await owner.post(`${path}/aliases`, { on: GO, add: 'lunch' }, { from: `${path}/settings` })
+  await owner.post(`${path}/settings`, { domain: GO }, { from: `${path}/settings` })
+  await owner.post(`${path}/settings`, { on: GO, add: 'lunch' }, { from: `${path}/settings` })
   expect(await outcome(app, GO, '/lunch')).toEqual([302, `${URL_OF_LINK}/1`])
   expect((await owner.get(path)).text).toContain(`${GO}/lunch`)
   const unknown = await owner.post(
-    `${path}/domain`,
+    `${path}/settings`,
     { domain: 'evil.example' },
     { from: `${path}/settings` },
   )
@@ -110,7 +110,7 @@ test('a domain in use is removed only if its links may move', async () => {
   const refused = await owner.post(path, {}, { from: `${PATH}/${GO}` })
   expect(refused.status).toBe(422)
   await owner.post(
-    `/app/links/MENU01/aliases`,
+    `/app/links/MENU01/settings`,
     { remove: `//${GO}/lunch` },
     {
       from: '/app/links/MENU01/settings',
@@ -118,11 +118,11 @@ test('a domain in use is removed only if its links may move', async () => {
   )
   const conflict = await owner.post(path, { moves_links: '1' }, { from: `${PATH}/${GO}` })
   expect([conflict.status, conflict.text.includes('menu')]).toEqual([422, true])
-  await owner.post(`/app/links/menu/aliases`, { remove: 'menu' }, { from: '/app/links' })
+  await owner.post(`/app/links/menu/settings`, { remove: 'menu' }, { from: '/app/links' })
   const code = String((await linkOf('menu')).code ?? '')
   if (code !== '') {
     await owner.post(
-      `/app/links/${code}/aliases`,
+      `/app/links/${code}/settings`,
       { remove: 'menu' },
       {
         from: `/app/links/${code}/settings`,

@@ -14,7 +14,7 @@ const ENV = { ANONYMOUS_READS_PER_MINUTE: '0', REDIRECT_THREADS: '2' }
 const REFUSAL = messageOf('url_blocked')
 
 const block = (owner: Visitor, host: string, reason = 'Reported') =>
-  owner.post(HOSTS, { host, reason }, { from: HOSTS })
+  owner.post(HOSTS, { host, reason, confirmed: '1' }, { from: HOSTS })
 const unblock = (owner: Visitor, host: string) =>
   owner.post(`${HOSTS}/unblock`, { host }, { from: HOSTS })
 
@@ -37,7 +37,7 @@ test('a host that the owner blocks stops existing links on all threads at once, 
   const links = [below, same, other].map(({ code }) => code)
   for (const code of links) expect(await statusesOf(app, code)).toEqual([302])
   const done = await block(owner, 'https://PHISH.example./login?x=1')
-  expect(done.location).toBe(`${HOSTS}?done=blocked`)
+  expect(done.location).toBe(`${HOSTS}?done=blocked&host=phish.example`)
   expect(await statusesOf(app, below.code)).toEqual([410])
   expect(await statusesOf(app, same.code)).toEqual([410])
   expect(await statusesOf(app, other.code)).toEqual([302])
@@ -55,6 +55,36 @@ test('a host that the owner blocks stops existing links on all threads at once, 
   expect((await unblock(owner, 'phish.example')).location).toBe(`${HOSTS}?done=unblocked`)
   for (const code of links) expect(await statusesOf(app, code)).toEqual([302])
   expect((await app.call('POST', '/api/shorten', { key, json })).status).toBe(201)
+})
+
+test('before a host is blocked, the page says how many links of how many accounts stop, and changes nothing', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  const idn = 'https://münchen.phish.example/b'
+  await app.claim('BELOW001', 'https://LOGIN.phish.example:8443/a')
+  await app.claim('SAME0001', 'https://phish.example/', key)
+  await app.claim('IDN00001', idn, key)
+  await app.claim('OTHER001', 'https://notphish.example/?to=phish.example', key)
+  const asked = await owner.post(HOSTS, { host: 'phish.example', reason: 'Reported' })
+  expect([asked.status, asked.location]).toEqual([200, null])
+  expect(asked.text).toContain('3 links of 2 accounts')
+  for (const [name, value] of [
+    ['host', 'phish.example'],
+    ['reason', 'Reported'],
+    ['confirmed', '1'],
+  ]) {
+    expect(asked.text).toContain(`name="${name}" value="${value}"`)
+  }
+  expect(await statusesOf(app, 'SAME0001')).toEqual([302])
+  const below = await owner.post(HOSTS, { host: 'münchen.phish.example', reason: 'Reported' })
+  expect(below.text).toContain('1 link of 1 account')
+  const done = await block(owner, 'phish.example')
+  expect((await owner.get(done.location ?? '')).text).toContain('3 links stopped')
+  expect(await statusesOf(app, 'IDN00001')).toEqual([410])
+  // Nothing more stops: the reason is corrected, and a host without links is blocked, at once.
+  for (const host of ['phish.example', 'login.phish.example', 'unused.example']) {
+    expect((await owner.post(HOSTS, { host, reason: 'Again' })).status).toBe(303)
+  }
 })
 
 test('a blocked host is still blocked after a restart, and an exemption of a file does not lift it', async () => {

@@ -25,9 +25,18 @@ const patch = (app: TestApp, json: unknown) =>
 const stored = async (app: TestApp) =>
   (await app.call('GET', `/api/links/${CODE}`, { key: 'free' })).body
 
+const RULES = [
+  { when: { os: ['ios'], language: ['de'] }, url: `https://example.com/${'ios'.repeat(40)}` },
+  {
+    when: { days: ['mon', 'tue', 'wed'], hours: '09:00-17:00', zone: 'Europe/Berlin' },
+    url: 'https://example.com/open',
+  },
+  { when: { query: { v: '2' } }, url: 'https://example.com/v2' },
+]
+
 /** Presses Tab until an element matches. Fails if the keyboard does not reach one. */
 async function tabTo(page: Page, selector: string): Promise<void> {
-  for (let i = 0; i < 40; i++) {
+  for (let i = 0; i < 80; i++) {
     await page.keyboard.press('Tab')
     if (await page.evaluate(`document.activeElement.matches('${selector}')`)) return
   }
@@ -53,31 +62,49 @@ test('address, actions, chart, QR code, destination and sources are on the first
   expect(await page.locator('.button.primary').count()).toBe(1)
 })
 
-test('properties are saved in place, and a refused field is focused and keeps its text', async () => {
+test('the settings are one form: a refused field is marked and nothing typed is lost', async () => {
   await using app = await testApp()
-  await using opened = await open(app, {}, '/settings')
+  await using opened = await open(app)
   const { page, problems } = opened
+  await page.getByRole('link', { name: 'Edit', exact: true }).click()
+  await page.locator('#field-url:focus').fill('https://example.com/summer')
   await page.getByLabel('Title').fill('Camera autofocus poster')
   await page.getByLabel('Tags').fill('print, poster')
   await page.getByLabel('Note').fill('Main station')
-  await page.getByText('Rules', { exact: true }).click()
+  await page.getByLabel('New address').fill('summer-sale')
   await page.getByLabel('Starts').fill('2026-03-02T10:00')
   await page.getByLabel('Expires').fill('2026-03-02T09:00')
+  await page.getByLabel('Password for visitors').fill('open sesame')
+  await page.getByLabel('Show the page').check()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('The link must expire after it starts.').waitFor()
   await page.locator('#field-expires_at:focus').waitFor()
+  expect(await stored(app)).toMatchObject({ title: null, aliases: [], protected: false })
+  // Leaving asks, and staying keeps what was typed.
+  page.once('dialog', (dialog) => void dialog.dismiss())
+  await Promise.all([
+    page.waitForEvent('dialog'),
+    page.getByRole('link', { name: 'Overview' }).click(),
+  ])
   expect(await page.getByLabel('Title').inputValue()).toBe('Camera autofocus poster')
   await page.getByLabel('Expires').fill('2026-03-03T09:00')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved.').waitFor()
-  await page.locator('#save-properties:focus').waitFor()
+  await page.locator('#save-settings:focus').waitFor()
+  expect(await page.getByLabel('Its address').inputValue()).toContain('/app/shared/SPRING26-')
+  await page.reload()
+  expect(await page.getByLabel('Title').inputValue()).toBe('Camera autofocus poster')
+  expect(await page.getByLabel('hop.test/summer-sale').first().isChecked()).toBe(true)
   await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByText('Visitors get 404 until 2 Mar 2026, 10:00').waitFor()
   expect(await stored(app)).toMatchObject({
+    url: 'https://example.com/summer',
     title: 'Camera autofocus poster',
     tags: ['poster', 'print'],
     note: 'Main station',
+    aliases: ['summer-sale'],
     starts_at: '2026-03-02T10:00:00.000Z',
+    protected: true,
   })
   expect(problems).toEqual([])
 })
@@ -99,7 +126,10 @@ test('the preview of the QR code follows the colors, and is downloaded and copie
   expect(await page.locator('#qr-error-dark').textContent()).toBe('')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Download PNG' }).click(),
+    (async () => {
+      await page.getByRole('button', { name: 'Download' }).click()
+      await page.getByRole('button', { name: /^PNG/ }).click()
+    })(),
   ])
   expect(download.suggestedFilename()).toBe('SPRING26.png')
   await page.getByRole('button', { name: 'Copy as image' }).click()
@@ -168,9 +198,7 @@ test('without scripts the link is edited, paused, deleted and kept', async () =>
   await using opened = await open(app, { javaScriptEnabled: false })
   const { page } = opened
   await page.getByRole('link', { name: 'Edit' }).click()
-  await page.getByLabel('Long URL').fill('example.com/summer')
-  await page.getByRole('button', { name: 'Change the destination' }).click()
-  await page.getByText('Saved. It takes effect immediately').waitFor()
+  await page.locator('#field-url:focus').fill('example.com/summer')
   await page.getByLabel('Title').fill('Summer')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByRole('heading', { name: 'Summer' }).waitFor()
@@ -203,6 +231,7 @@ test('the keyboard reaches the menu and Save, in every theme and width nothing i
     max_hits: 500,
     expired_url: `https://example.com/${'a'.repeat(300)}`,
   })
+  await patch(app, { destinations: RULES })
   await page.reload()
   await tabTo(page, '[popovertarget=link-menu]')
   await page.keyboard.press('Enter')
@@ -211,11 +240,11 @@ test('the keyboard reaches the menu and Save, in every theme and width nothing i
   await page.keyboard.press('Escape')
   expect(await page.locator('#link-menu').isVisible()).toBe(false)
   await page.getByRole('link', { name: 'Settings', exact: true }).click()
-  await tabTo(page, '#save-properties')
+  await tabTo(page, '#save-settings')
   const faults: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const tab of ['', '/qr', '/settings']) {
+    for (const tab of ['', '/qr', '/settings', '/destinations', '/destinations?edit=0']) {
       await page.goto(app.url + PATH + tab)
       faults.push(...(await violations(page)))
       for (const width of [320, 390, 768, 1920]) {
@@ -227,6 +256,62 @@ test('the keyboard reaches the menu and Save, in every theme and width nothing i
   }
   expect([...faults, ...problems]).toEqual([])
 })
+
+const ruleUrls = async (app: TestApp): Promise<string[]> =>
+  ((await stored(app)).destinations as { url: string }[]).map(({ url }) => url.slice(-4))
+
+test.each([true, false])(
+  'a destination is refused, corrected, tried, moved and removed (scripts: %p)',
+  async (javaScriptEnabled) => {
+    await using app = await testApp()
+    await using opened = await open(app, { javaScriptEnabled })
+    const { page, problems } = opened
+    await page.getByRole('link', { name: 'Destinations' }).click()
+    const menu = page.getByRole('button', { name: 'Add a condition' })
+    await menu.click()
+    await page.locator('#condition-menu').getByText('Language').click()
+    if (!javaScriptEnabled) await page.keyboard.press('Escape')
+    expect(await page.getByLabel('Countries').count()).toBe(0)
+    expect(await page.locator('#field-query').isVisible()).toBe(false)
+    await page.getByLabel('Languages').fill('german')
+    await page.getByText('iPhone or iPad').click()
+    await page.getByLabel('Go to').fill('example.com/ios')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.locator('#field-language:focus').waitFor()
+    expect(await page.getByLabel('Go to').inputValue()).toBe('example.com/ios')
+    await page.getByLabel('Languages').fill('de')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('If iPhone or iPad and German (de)').waitFor()
+    expect(await ruleUrls(app)).toEqual(['/ios'])
+    await patch(app, { destinations: RULES })
+    await page.reload()
+    expect(await page.locator('.hit').textContent()).toContain('Everybody else')
+    await page.locator('.try #field-query').fill('v=2')
+    if (!javaScriptEnabled) await page.getByRole('button', { name: 'Try', exact: true }).click()
+    await page.locator('.hit', { hasText: '?v=2' }).getByText('This visitor').waitFor()
+    const act = async (row: number, name: string) => {
+      await page.getByRole('button', { name: `Actions for destination ${row}` }).click()
+      await page
+        .locator(`#rule-${row - 1}`)
+        .getByText(name, { exact: true })
+        .click()
+      await page.getByText('Saved.').waitFor()
+    }
+    await act(3, 'Move up')
+    expect(await ruleUrls(app)).toEqual(['sios', 'm/v2', 'open'])
+    await page.goto(`${app.url}${PATH}/destinations`)
+    await act(1, 'Remove')
+    expect(await ruleUrls(app)).toEqual(['m/v2', 'open'])
+    if (javaScriptEnabled) {
+      await page.goto(`${app.url}${PATH}/destinations`)
+      await page.locator('[data-at="1"] .grip').dragTo(page.locator('[data-at="0"]'))
+      await page.getByText('Saved.').waitFor()
+      expect(await ruleUrls(app)).toEqual(['open', 'm/v2'])
+    }
+    // Without scripts, the browser reports the status of the refusal.
+    expect(problems.filter((text) => javaScriptEnabled || !/ 422 /.test(text))).toEqual([])
+  },
+)
 
 test('tags can be typed in an account that has none', async () => {
   await using app = await testApp()

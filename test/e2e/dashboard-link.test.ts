@@ -6,7 +6,6 @@ import { makeMember } from '../support/members.ts'
 /** The page of one link: its destination, its hits, its QR code, its end. */
 
 const pathOf = (code: string) => `/app/links/${code}`
-const destinationOf = (code: string) => `${pathOf(code)}/destination`
 const SETTINGS = `${pathOf('SPRING26')}/settings`
 
 async function freeWithLink(app: TestApp, code = 'SPRING26') {
@@ -33,8 +32,8 @@ test('the destination is changed without the passcode, and counts from the next 
   await using app = await testApp()
   const free = await freeWithLink(app)
   const url = 'https://example.com/summer'
-  const seen = await free.post(destinationOf('SPRING26'), { url }, { from: SETTINGS })
-  expect(seen.location).toBe(`${SETTINGS}?done=destination#destination`)
+  const seen = await free.post(SETTINGS, { url })
+  expect(seen.location).toBe(`${SETTINGS}?done=saved`)
   expect((await app.call('GET', '/SPRING26')).headers.get('location')).toBe(url)
   expect((await free.get(seen.location ?? '')).text).toMatch(/role="status">Saved/)
 })
@@ -43,19 +42,21 @@ test('a reserved code says that it has no destination, and its first one makes i
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   await app.reserve('SPRING26')
-  const { text } = await free.get(SETTINGS)
-  expect(text).toContain('>Set the destination</button>')
+  expect((await free.get(pathOf('SPRING26'))).text).toContain('>No destination</span>')
+  const titled = await free.post(SETTINGS, { url: '', was_url: '', title: 'Spring' })
+  expect(titled.status).toBe(303)
   const url = 'https://example.com/'
-  await free.post(destinationOf('SPRING26'), { url }, { from: SETTINGS })
+  await free.post(SETTINGS, { url })
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-  expect((await free.get(SETTINGS)).text).toContain('>Change the destination</button>')
+  expect((await free.post(SETTINGS, { url: '' })).invalid).toEqual(['url'])
+  expect((await free.get(pathOf('SPRING26'))).text).not.toContain('>No destination</span>')
 })
 
 test('the destination is edited without scripts, and https:// is added', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
   const url = 'example.com/autumn'
-  await free.post(destinationOf('SPRING26'), { url }, { from: SETTINGS })
+  await free.post(SETTINGS, { url })
   const { headers } = await app.call('GET', '/SPRING26')
   expect(headers.get('location')).toBe('https://example.com/autumn')
 })
@@ -135,7 +136,7 @@ test('the QR code comes as PNG and SVG in the size and colors that were chosen',
   expect(png.headers.get('content-type')).toBe('image/png')
   expect(png.headers.get('content-disposition')).toBe('attachment; filename="SPRING26.png"')
   const image = await decodeQr(new Uint8Array(await png.arrayBuffer()))
-  expect(image).toMatchObject({ text: 'http://hop.test/SPRING26', width: 300, height: 300 })
+  expect(image).toMatchObject({ text: 'http://hop.test/SPRING26?ref=qr', width: 300, height: 300 })
   const svg = await (await load(`/qr.svg?${query}`)).text()
   expect(svg).toContain('fill="#112233"')
   expect(svg).toContain('fill="#ffeedd"')

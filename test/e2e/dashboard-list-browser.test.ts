@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { browserTests, openAs } from '../support/browser.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 
@@ -26,7 +26,7 @@ async function createCampaign(app: TestApp, count = 50): Promise<void> {
 
 const { test, browser } = browserTests()
 
-const GZIP_BYTES_MAX = 12_000
+const GZIP_BYTES_MAX = 9000
 const rows = (page: Page) => page.locator('.links tbody tr')
 const clipboard = (page: Page) => page.evaluate('navigator.clipboard.readText()')
 const focusedRow = (page: Page) =>
@@ -428,4 +428,57 @@ test('the new rows of a bulk are saved as a file, from the page and in its place
   expect(second).toMatchObject({ url: 'https://b.example/?q="1,2"', note: 'new' })
   expect(second?.passcode).toMatch(/^[A-Z0-9]{24}$/)
   expect(problems).toEqual([])
+})
+
+test('new hits appear while one looks, their row is marked once, and the first hit of all is noticed', async () => {
+  await using opened = await openList(['SPRING26', 'SUMMER26'])
+  const { app, page, problems } = opened
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  const look = (hidden: boolean) =>
+    page.evaluate(`(() => {
+        Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true })
+        htmx.trigger('#live', 'live')
+      })()`)
+  await app.call('GET', '/SPRING26')
+  await look(true)
+  expect(asked).toEqual([])
+  await look(false)
+  const row = rows(page).filter({ hasText: 'SPRING26' })
+  await row.locator('.hits', { hasText: '1' }).waitFor()
+  expect(asked).toEqual(['/app/links/hits'])
+  expect(await page.locator('.followed').count()).toBe(1)
+  const toast = page.locator('.toast')
+  await toast.getByText('Your first hit.').waitFor()
+  await toast.getByRole('button', { name: 'Close' }).click()
+  await app.call('GET', '/SUMMER26')
+  await app.call('GET', '/SPRING26')
+  await look(false)
+  await row.locator('.hits', { hasText: '2' }).waitFor()
+  expect(await page.locator('.followed').count()).toBe(2)
+  expect(await toast.count()).toBe(0)
+  // Of deleted links and those of others, the answer has nothing.
+  await app.claim('OTHERS26', 'https://example.com/', 'pro')
+  const answer = await page.evaluate(
+    "fetch('/app/links/hits?codes=SPRING26,OTHERS26,NOTHING26,!').then((found) => found.text())",
+  )
+  expect(answer).toBe('<data value="SPRING26">2</data>')
+  expect(problems).toEqual([])
+})
+
+test('a message covers no row, on a laptop and on a phone', async () => {
+  for (const viewport of [LAPTOP, { width: 390, height: 844 }]) {
+    await using opened = await openList(12, { viewport })
+    const { page, problems } = opened
+    await page.getByLabel('Shorten a URL').fill('https://example.com/new')
+    await page.getByLabel('Shorten a URL').press('Enter')
+    const toast = page.locator('.toast')
+    await toast.getByRole('heading', { name: 'and copied' }).waitFor()
+    const box = await toast.boundingBox()
+    const first = await rows(page).first().boundingBox()
+    expect(first?.y).toBeGreaterThanOrEqual((box?.y ?? 0) + (box?.height ?? 0))
+    expect(await violations(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+    expect(problems).toEqual([])
+  }
 })

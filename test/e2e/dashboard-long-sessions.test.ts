@@ -47,7 +47,7 @@ test('a sign-in deletes expired sessions and keeps long ones', async () => {
   const other = new Visitor(app)
   await other.signIn(OWNER)
   expect((await short.get('/app/account')).status).toBe(303)
-  const { status, text } = await long.get('/app/account')
+  const { status, text } = await long.get('/app/account/security')
   expect(status).toBe(200)
   expect(text.match(/stays signed in until/g)).toHaveLength(1)
 })

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { eventually, testApp } from '../support/app.ts'
-import { browserTests, openAs } from '../support/browser.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
 import { decodeQr, pixelAt } from '../support/decode-qr.ts'
 import { pngLogo, RED_SVG } from '../support/logos.ts'
 import { makeMember } from '../support/members.ts'
@@ -81,12 +81,14 @@ test('without scripts a PNG can be uploaded, and only that is offered', async ()
   expect(await it.middle()).toBe('#008844')
 })
 
-/** A click in a browser whose buttons get no focus by the pointer. */
+/** A click in a browser whose buttons get no focus by the pointer, also in a closed menu. */
 const clickWithoutFocus = (page: Page, name: string) =>
-  page.getByRole('button', { name, exact: true }).dispatchEvent('click')
+  page
+    .locator('button', { hasText: name })
+    .evaluate((button) => (button as unknown as { click(): void }).click())
 
 const pages = [
-  { path: '/app/links/SPRING26/qr', button: 'Download SVG', field: 'Margin (modules)' },
+  { path: '/app/links/SPRING26/qr', button: 'SVG, for print', field: 'Margin (modules)' },
   { path: '/app/print', button: 'Download PDF', field: 'Columns' },
   { path: '/app/print', button: 'Download ZIP', field: 'Rows' },
 ]
@@ -107,4 +109,66 @@ test.each(pages)('a change of $path after $button shows the preview again', asyn
   await page.locator('#qr-preview img, #sheets img').first().waitFor()
   expect(paths.filter((path) => /labels\.pdf|codes\.zip|qr\.(png|pdf)/.test(path))).toEqual([])
   expect(problems).toEqual([])
+})
+
+test('a file is downloaded with the fields as they are, and the code stays in view', async () => {
+  await using it = await openSettings()
+  const { page, problems } = it
+  const origin = new URL(page.url()).origin
+  for (const size of [
+    { width: 1280, height: 800 },
+    { width: 390, height: 844 },
+  ]) {
+    await page.setViewportSize(size)
+    await page.goto(`${origin}/app/links/SPRING26/qr`)
+    // Not yet in the preview.
+    await page.getByLabel('Margin (modules)').fill('7')
+    await page.getByRole('button', { name: 'Download' }).click()
+    const asked = page.waitForRequest(/qr\.svg.*margin=7/)
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: /^SVG/ }).click()
+    expect(new URL((await asked).url()).searchParams.get('ref')).toBe('qr')
+    expect((await download).suggestedFilename()).toBe('SPRING26.svg')
+    await page.keyboard.press('Escape')
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+    for (const part of ['#qr-preview .qr', '[popovertarget=download-menu]']) {
+      const box = await page.locator(part).boundingBox()
+      expect(box && box.y >= 0 && box.y + box.height <= size.height).toBe(true)
+    }
+    expect(await violations(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(size.width)
+  }
+  expect(problems).toEqual([])
+})
+
+test('a preset shows the code that it makes, is refused, corrected, saved and chosen again', async () => {
+  await using it = await openSettings()
+  const { page, problems } = it
+  const preview = page.locator('#qr-preview img')
+  const src = () => preview.getAttribute('src')
+  expect(await src()).toContain('ref=qr')
+  await page.getByLabel('Foreground').fill('#eeeeee')
+  await page.locator('#qr-error-dark').getByText('Must be much darker').waitFor()
+  expect(await preview.count()).toBe(0)
+  await page.getByLabel('Foreground').fill('#0f6b4f')
+  await preview.waitFor()
+  expect(await src()).toContain('dark=%230f6b4f')
+  await page.getByLabel('Count scans apart as').fill('')
+  await page.getByLabel('Name').fill('x'.repeat(41))
+  await page.evaluate("document.querySelector('[name=name]').removeAttribute('maxlength')")
+  await page.getByLabel('Name').fill('x'.repeat(41))
+  await page.getByRole('button', { name: 'Save preset' }).click()
+  await page.locator('#field-name-error').waitFor()
+  expect(await page.getByLabel('Count scans apart as').inputValue()).toBe('')
+  expect(await page.getByLabel('Foreground').inputValue()).toBe('#0f6b4f')
+  await page.getByLabel('Name').fill('Green')
+  await page.getByRole('button', { name: 'Save preset' }).click()
+  await page.getByText('The preset is saved.').waitFor()
+  await page.goto(`${new URL(page.url()).origin}/app/links/SPRING26/qr`)
+  await page.getByRole('link', { name: 'Green' }).click()
+  await page.waitForURL(/dark=/)
+  expect(await page.getByLabel('Foreground').inputValue()).toBe('#0f6b4f')
+  // A preset without a word for scans has none.
+  expect(await page.getByLabel('Count scans apart as').inputValue()).toBe('')
+  expect(problems.filter((text) => !text.includes('422'))).toEqual([])
 })

@@ -35,6 +35,8 @@ const ROUTES = [
   ['GET', ACCOUNTS],
   ['POST', `${ACCOUNTS}/invites`],
   ['POST', `${ACCOUNTS}/invites/end`],
+  ['GET', `${ACCOUNTS}/new`],
+  ['POST', `${ACCOUNTS}/new`],
   ['GET', `${ACCOUNTS}/1`],
   ['POST', `${ACCOUNTS}/1/plan`],
   ['POST', `${ACCOUNTS}/1/reset`],
@@ -56,6 +58,7 @@ const ROUTES = [
   ['GET', '/app/service/domains/go.example'],
   ['POST', '/app/service/domains/go.example'],
   ['POST', '/app/service/domains/go.example/remove'],
+  ['GET', '/app/service/settings'],
 ] as const
 
 test('for everybody but the owner there is no page of the service, and nothing is changed', async () => {
@@ -199,9 +202,9 @@ test('accounts come in pages of 50, the newest first, and are found by a part of
   const { owner } = await setUpOwner(app)
   for (let i = 0; i < 60; i++) app.key(`free-${i}`)
   const emails = async (query: string) =>
-    [...(await owner.get(ACCOUNTS + query)).text.matchAll(/\/accounts\/\d+">([^<]+)</g)].map(
-      ([, email]) => email,
-    )
+    [
+      ...(await owner.get(ACCOUNTS + query)).text.matchAll(/title=[^>]+\/accounts\/\d+">([^<]+)</g),
+    ].map(([, email]) => email)
   const [one, two] = [await emails(''), await emails('?page=2')]
   expect([one.length, two.length]).toEqual([50, 11])
   expect(one[0]).toBe('free-59@example.com')
@@ -287,8 +290,8 @@ test('the page says how the service is, and a blocklist file that fails', async 
 test('the page shows the age of the last backup, and the active settings without secrets', async () => {
   await using app = await testApp({ env: { HOPCODE_API_KEY: 'hop_s3cret', LINK_CACHE_MAX: '777' } })
   const { owner } = await setUpOwner(app)
-  const { text } = await owner.get('/app/service')
-  expect(text).toContain('<strong>None yet</strong>')
+  expect((await owner.get('/app/service')).text).toContain('<strong>None yet</strong>')
+  const { text } = await owner.get('/app/service/settings')
   expect(text).toMatch(/<code>LINK_CACHE_MAX<\/code>[\s\S]*?777/)
   expect(text).toMatch(/<code>SIGNUPS_PER_DAY<\/code>[\s\S]*?500/)
   expect(text).toContain('set, not shown')

@@ -101,6 +101,39 @@ test.each([
   expect(await headersOf(app, owner, '/app/account', all)).toMatchObject({ encoding: null })
 })
 
+const SECTION_PAGES = [
+  ['Account', '/app/account', 'General'],
+  ['Account', '/app/account/delete', 'General'],
+  ['Account', '/app/account/members', 'Members'],
+  ['Account', '/app/account/domains', 'Domains'],
+  ['Account', '/app/qr', 'QR codes'],
+  ['Account', '/app/campaigns', 'Campaigns'],
+  ['Account', '/app/account/security', 'Security'],
+  ['Account', '/app/account/two-factor', 'Security'],
+  ['Account', '/app/keys', 'API keys'],
+  ['Service', '/app/service', 'Health'],
+  ['Service', '/app/service/accounts', 'Accounts'],
+  ['Service', '/app/service/accounts/1', 'Accounts'],
+  ['Service', '/app/service/accounts/new', 'Accounts'],
+  ['Service', '/app/service/links', 'Links'],
+  ['Service', '/app/service/domains', 'Domains'],
+  ['Service', '/app/service/hosts', 'Blocked hosts'],
+  ['Service', '/app/service/settings', 'Settings'],
+] as const
+test.each(SECTION_PAGES)(
+  'a page of a section has its navigation, with one current entry: %s, %s',
+  async (section, path, entry) => {
+    const { owner } = await withOwner()
+    const { status, text } = await owner.get(path)
+    const [, side = ''] = new RegExp(`aria-label="${section}">([\\s\\S]*?)</nav>`).exec(text) ?? []
+    const current = [...side.matchAll(/aria-current="page">([^<]*)/g)].map(([, label]) => label)
+    expect([status, current]).toEqual([200, [entry]])
+    const entries = SECTION_PAGES.filter(([of]) => of === section).map(([, , label]) => label)
+    const links = [...side.matchAll(/<a [^>]*>([^<]*)/g)].map(([, label]) => label)
+    expect(links).toEqual([...new Set(entries)])
+  },
+)
+
 test.each(['/app/nothing', '/app/links/NOSUCH26', '/app/service/nothing'])(
   'a missing page keeps the navigation for a signed-in user alone: %s',
   async (path) => {

@@ -167,7 +167,7 @@ test('128 characters of any script are a password', async () => {
   await ann.post(path, { email: 'ann@example.com', password })
   expect((await new Visitor(app).signIn('ann@example.com', password)).status).toBe(303)
   // A browser counts UTF-16 units, and would cut a longer password in silence.
-  for (const text of [page, (await ann.get('/app/account')).text]) {
+  for (const text of [page, (await ann.get('/app/account/security')).text]) {
     expect(text).toMatch(/autocomplete="new-password"[^>]* minlength="8"/)
     expect(text).not.toContain('maxlength')
   }
@@ -202,7 +202,7 @@ test('changing the password asks for the old one and ends other sessions, not th
   expect(wrong.status).toBe(422)
   expect(wrong.invalid).toEqual(['current'])
   expect((await there.get('/app/account')).status).toBe(200)
-  expect((await change(PASSWORD)).location).toBe('/app/account?done=password')
+  expect((await change(PASSWORD)).location).toBe('/app/account/security?done=password')
   expect((await here.get('/app/account')).status).toBe(200)
   expect((await there.get('/app/account')).status).toBe(303)
   expect((await new Visitor(app).signIn('ann@example.com')).status).toBe(401)
@@ -213,7 +213,7 @@ test('sessions are listed, and each can be ended from another', async () => {
   const here = await makeMember(app, 'ann@example.com')
   const there = new Visitor(app, { from: '2001:db8:1:2::9', 'user-agent': 'Safari/1 iPhone' })
   await there.signIn('ann@example.com')
-  const { text } = await here.get('/app/account')
+  const { text } = await here.get('/app/account/security')
   expect(text).toContain('Safari on iPhone')
   expect(text).toContain('2001:db8:1:2::/64')
   const session = /name="session" value="(\d+)"/.exec(text)?.[1] ?? ''

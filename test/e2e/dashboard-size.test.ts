@@ -89,7 +89,7 @@ test('what a refused form sends back stays small', async () => {
     for (const [path, fields] of [
       [LINKS, { url: text }],
       [LINKS, { code: text, url: text }],
-      [`${LINKS}/${code}/destination`, { url: text }],
+      [`${LINKS}/${code}/settings`, { url: text }],
       [`${LINKS}/bulk`, { urls: text }],
     ] as const) {
       const seen = await free.post(path, fields, { from: LINKS })

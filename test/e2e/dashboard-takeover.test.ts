@@ -104,7 +104,7 @@ test('a copied session cookie is worth nothing once its owner has changed the pa
   expect((await thief.get('/app/account')).status).toBe(200)
   const sent = { current: PASSWORD, password: NEW_PASSWORD }
   const seen = await ann.post('/app/account/password', sent, { from: '/app/account' })
-  expect(seen.location).toBe('/app/account?done=password')
+  expect(seen.location).toBe('/app/account/security?done=password')
   expect(seen.setCookies.join()).toMatch(/hopcode=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax/)
   expect((await thief.get('/app/account')).status).toBe(303)
   expect((await ann.get('/app/account')).status).toBe(200)

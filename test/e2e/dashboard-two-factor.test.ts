@@ -39,7 +39,7 @@ test('the set-up page has a QR code and a key for one secret, and a code of it t
   const ann = await makeMember(app, ANN)
   const there = new Visitor(app)
   await there.signIn(ANN)
-  expect((await ann.get('/app/account')).text).toContain('>Set it up…</a>')
+  expect((await ann.get('/app/account/security')).text).toContain('>Set it up…</a>')
   const begun = await ann.post(`${TWO_FACTOR}/begin`, {}, { from: TWO_FACTOR })
   const key = keyIn(begun)
   expect(key).toMatch(/^[A-Z2-7]{32}$/)
@@ -59,7 +59,7 @@ test('the set-up page has a QR code and a key for one secret, and a code of it t
   const codes = done.text.match(/\b[A-Z2-9]{5}-[A-Z2-9]{5}\b/g) ?? []
   expect([done.status, new Set(codes).size]).toEqual([200, 10])
   expect((await there.get('/app/account')).status).toBe(303)
-  for (const path of ['/app/account', TWO_FACTOR]) {
+  for (const path of ['/app/account/security', TWO_FACTOR]) {
     const { text } = await ann.get(path)
     for (const secret of [key, svg, ...codes]) expect(text).not.toContain(secret)
   }

@@ -99,7 +99,7 @@ function textOf(markup: string, element: RegExp): string {
     .trim()
 }
 
-test('people, bots and each source are compared with the period before, like all hits', async () => {
+test('hits without bots, bots and each source are compared with the period before, like all hits', async () => {
   await using app = await testApp({ visitFlushMs: 20, env: { ...ENV, ...LONG_SESSIONS } })
   const { owner, code } = await followed(app, { times: 5 })
   const path = `/app/links/${code}`
@@ -110,7 +110,7 @@ test('people, bots and each source are compared with the period before, like all
   const tilesOf = async (day: number) =>
     textOf((await owner.get(onDay(day))).text, /<dl class="tiles".*?<\/dl>/s)
   // Four people and a bot.
-  expect(await tilesOf(1)).toContain('People 4')
+  expect(await tilesOf(1)).toContain('Without bots 4')
   await app.untilCounted()
   app.advance(DAY)
   await follow(6, { 'user-agent': CHROME })
@@ -118,9 +118,11 @@ test('people, bots and each source are compared with the period before, like all
   await app.untilCounted()
   app.advance(DAY)
   expect(await tilesOf(2)).toContain(
-    'Hits 6 ▲ 20 % more 5 before People 6 ▲ 50 % more 4 before Bots 0 ▼ 100 % fewer 1 before',
+    'Hits 6 ▲ 20 % more 5 before Without bots 6 ▲ 50 % more 4 before Bots 0 ▼ 100 % fewer 1 before',
   )
   const { text } = await owner.get(onDay(2))
+  // Fewer bots are neither good nor bad.
+  expect(text).toMatch(/<span class="badge">▼ 100 %/)
   const sources = textOf(text, /<section aria-labelledby="panel-referrer">.*?<\/section>/s)
   expect(sources).toContain('Source Hits Share Change')
   expect(sources).toMatch(/6 100 % (new|\+\d+ %)/)
@@ -128,5 +130,5 @@ test('people, bots and each source are compared with the period before, like all
   await follow(1, { 'user-agent': CHROME, dnt: '1' })
   await shows(owner, onDay(3), 'Details of 3 of 4 hits.')
   // Of one hit nothing is known: it counts as the others.
-  expect(await tilesOf(3)).toContain('People 4 ▼ 33 % fewer 6 before')
+  expect(await tilesOf(3)).toContain('Without bots 4 ▼ 33 % fewer 6 before')
 })

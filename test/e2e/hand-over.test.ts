@@ -53,12 +53,9 @@ test('the selected links go to the other account, with all that belongs to them'
   const destinations = [{ when: { os: ['ios'] }, url: 'https://example.com/ios' }]
   const properties = { title: 'Spring menu', tags: ['poster'], note: 'at the door', destinations }
   expect((await patch(app, code, { ...properties, aliases: ['spring-menu'] })).status).toBe(200)
-  const shared = await pro.post(
-    `/app/links/${code}/share`,
-    {},
-    { from: `/app/links/${code}/settings` },
-  )
-  const publicPath = /\/app\/shared\/[\w-]{22}/.exec(shared.text)?.[0] ?? ''
+  const settings = `/app/links/${code}/settings`
+  await pro.post(settings, { was_public: 'off', public: '1' })
+  const publicPath = /\/app\/shared\/[\w-]+/.exec((await pro.get(settings)).text)?.[0] ?? ''
   for (let n = 0; n < 3; n++) await follow(app, `/${code}`)
   expect((await app.call('GET', `/api/lookup/${code}`)).body.hit_count).toBe(3)
 
@@ -71,8 +68,13 @@ test('the selected links go to the other account, with all that belongs to them'
   const page = await pro.get(chosen.location ?? '')
   expect(page.text).toContain('Move 1 link to another account')
   const moved = await moveCodes(pro, [code], to)
-  expect([moved.status, moved.location]).toEqual([303, '/app/links?done=moved&n=1'])
-  expect((await pro.get(moved.location ?? '')).text).toContain('1 link moved')
+  expect([moved.status, moved.location]).toEqual([303, `/app/links?done=moved&n=1&to=${to}`])
+  const { text } = await pro.get(moved.location ?? '')
+  expect(text).toContain('1 link moved')
+  // From there to the links in the other account, and only in one of the person's own.
+  expect(text).toContain('See these links')
+  const { text: foreign } = await pro.get('/app/links?done=moved&n=1&to=999')
+  expect(foreign).not.toContain('See these links')
 
   expect(await codesOf(app, 'pro')).toEqual([other.code])
   expect(await codesOf(app, 'enterprise')).toEqual([code])
@@ -103,7 +105,7 @@ test('the selected links go to the other account, with all that belongs to them'
 
   // And back.
   await open(pro, to)
-  expect((await moveCodes(pro, [code], from)).location).toBe('/app/links?done=moved&n=1')
+  expect((await moveCodes(pro, [code], from)).location).toBe(`/app/links?done=moved&n=1&to=${from}`)
   expect(await codesOf(app, 'enterprise')).toEqual([])
   expect(problemsOf(app)).toEqual([])
 })
@@ -167,7 +169,7 @@ test('all links of a tag go in parts of a bulk', async () => {
   expect(page.text).toContain('1,000 links moved')
   expect(page.text).toContain('Move 203 links')
   const second = await pro.post(MOVE, fields, { from: first.location ?? '' })
-  expect(second.location).toBe('/app/links?done=moved&n=203')
+  expect(second.location).toStartWith('/app/links?done=moved&n=203')
   const counts = app.administer(({ accounts }) =>
     [from, to].map((id) => accounts.findById(id)?.linkCount),
   )
@@ -294,7 +296,9 @@ test('of two moves of a link at once, one wins', async () => {
   const seen = await Promise.all(
     targets.map((account) => pro.post(MOVE, { account: String(account), at, csrf })),
   )
-  expect(seen.filter(({ location }) => location === '/app/links?done=moved&n=20')).toHaveLength(1)
+  const isDone = ({ location }: { location: string | null }) =>
+    /done=moved&n=20&/.test(location ?? '')
+  expect(seen.filter(isDone)).toHaveLength(1)
   const key = addKey(app, 'third@example.com', { name: 'test', scope: 'read' })
   const held = [await codesOf(app, 'enterprise'), await codesOf(app, key)]
   expect(held.map(({ length }) => length).sort()).toEqual([0, 20])
@@ -319,7 +323,7 @@ test('a change that the former account has begun does not reach the moved link',
     links: [],
   })
   expect(await links.scheduleDeletion({ ids: [id], deleteAt: 1, author })).toEqual([])
-  const page = { author, linkId: id, hash: new Uint8Array(32), showsUrl: true }
+  const page = { author, linkId: id, seed: new Uint8Array(32), isNew: false, showsUrl: true }
   expect(await publicPages.share(page)).toBe(false)
   await publicPages.share({ ...page, author: { ...author, accountId: to } })
   await publicPages.unshare({ author, linkId: id })

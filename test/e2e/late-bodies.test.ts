@@ -141,10 +141,10 @@ const ACCOUNT = '/app/account'
 const forms = [
   { path: '/app/links', fields: { url: NEW }, from: '/app/links' },
   { path: '/app/links/bulk', fields: { urls: NEW }, from: '/app/links/bulk' },
-  { path: `${LINK}/destination`, fields: { url: NEW }, from: LINK },
+  { path: `${LINK}/settings`, fields: { url: NEW }, from: LINK },
   { path: `${LINK}/pause`, fields: { paused: '1' }, from: LINK },
   { path: `${LINK}/delete`, fields: {}, from: LINK },
-  { path: `${LINK}/share`, fields: {}, from: `${LINK}/settings` },
+  { path: `${LINK}/settings`, fields: { public: '1', was_public: 'off' }, from: LINK },
   { path: '/app/qr/presets', fields: { name: 'Menu', margin: '4' }, from: '/app/qr' },
   { path: '/app/keys/new', fields: { name: 'Shop', scope: 'write' }, from: '/app/keys' },
   { path: '/app/keys/end', fields: { key: '1' }, from: '/app/keys' },

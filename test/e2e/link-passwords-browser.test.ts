@@ -129,29 +129,33 @@ test('the password is set, changed and removed on the page of the link', async (
   const { page, problems } = opened
   await page.goto(`${app.url}/app/links/${LOCKED}/settings`)
   // A message of the form before may still be shown.
-  const press = (button: string) =>
+  const save = () =>
     Promise.all([
       page.waitForResponse((response) => response.request().method() === 'POST'),
-      page.click(`#password button[${button}]`),
+      page.click('#save-settings'),
     ])
   const set = async (password: string) => {
     await page.fill('#field-link_password', password)
-    await press('type=submit')
+    await save()
   }
   await set('12345')
   await page.waitForSelector('#field-link_password-error')
   expect((await app.call('GET', `/${LOCKED}`)).status).toBe(302)
+  // What was refused stays in the field until the page is left.
+  expect(await page.inputValue('#field-link_password')).toBe('12345')
   await set(WORD)
-  await page.waitForSelector('#password .done')
+  await page.waitForSelector('.save-bar .done')
+  expect(await page.inputValue('#field-link_password')).toBe('')
   expect(await violations(page)).toEqual([])
   expect(await page.content()).not.toMatch(/argon2|open sesame/)
   expect((await send(app, WORD)).status).toBe(303)
   await set('another one')
-  await page.waitForSelector('#password .done')
+  await page.waitForSelector('.save-bar .done')
   expect((await send(app, WORD)).status).toBe(403)
   expect((await send(app, 'another one')).status).toBe(303)
-  await press('name=remove')
-  await page.waitForSelector('#password .done')
+  await page.check('[name=remove_password]')
+  await save()
+  await page.waitForSelector('.save-bar .done')
   expect((await app.call('GET', `/${LOCKED}`)).status).toBe(302)
   expect(problems.filter((text) => !/status of 422/.test(text))).toEqual([])
 })

@@ -82,3 +82,30 @@ test('a person who becomes an owner gives rights to the account created with the
   await leave(app, pro, 'pro@example.com')
   expect(isOwners('pro@example.com')).toEqual({ n: 1 })
 })
+
+test('an owner creates a further account for themselves, which has no rights of an owner', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  await app.claim('SPRING26', 'https://example.com/', key)
+  const path = '/app/service/accounts/new'
+  const refused = await owner.post(path, { name: 'bob@example.com', plan: 'pro' })
+  expect([refused.status, refused.invalid]).toEqual([422, ['name']])
+  const created = await owner.post(path, { name: 'Side project', plan: 'pro' })
+  expect(created.location).toBe('/app/links')
+  const { text } = await owner.get('/app/links')
+  expect([text.includes('Side project'), text.includes('SPRING26')]).toEqual([true, false])
+  expect(text).toContain(`Open ${OWNER}`)
+  await owner.post('/app/links', { url: 'https://example.com/side' })
+  const [own, side] = app.administer(({ accounts, db }) => {
+    const rows = accounts.listAccountsOf(accounts.findByEmail(OWNER)?.id ?? 0)
+    const counts = 'SELECT account_id AS id, count(*) AS n FROM links GROUP BY 1 ORDER BY 1'
+    expect(db.query(counts).all()).toEqual(rows.map(({ id }) => ({ id, n: 1 })))
+    return rows.map(({ id }) => accounts.findById(id))
+  })
+  expect(side).toMatchObject({ name: 'Side project', plan: 'pro', isOwner: 0 })
+  // The next person has an id of their own.
+  await makeMember(app, 'ann@example.com')
+  expect(idOf(app, 'ann@example.com')).toBeGreaterThan(side?.id ?? 0)
+  await owner.post('/app/account/open', { account: String(own?.id) }, { from: '/app/links' })
+  expect((await owner.get('/app/links')).text).toContain('SPRING26')
+})

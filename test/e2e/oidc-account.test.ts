@@ -23,11 +23,12 @@ import { codeOf, enableTwoFactor } from '../support/totp.ts'
 
 const OPEN = { OIDC_SIGNUP: 'open' }
 const ACCOUNT = '/app/account'
+const SECURITY = `${ACCOUNT}/security`
 const CONNECT = `${ACCOUNT}/identities/connect`
 const BOB = { sub: 'bob-1', email: 'bob@example.com', email_verified: true }
 
 const post = (visitor: Visitor, path: string, fields: Record<string, string> = {}) =>
-  visitor.post(path, fields, { from: ACCOUNT })
+  visitor.post(path, fields, { from: SECURITY })
 
 /** The address of the provider on a page. */
 const linkIn = ({ text }: Seen): string =>
@@ -39,7 +40,7 @@ const connect = async (visitor: Visitor, provider: Provider, claims: JWTPayload)
 }
 
 const disconnectPath = async (visitor: Visitor): Promise<string> => {
-  const { text } = await visitor.get(ACCOUNT)
+  const { text } = await visitor.get(SECURITY)
   return /action="(\/app\/account\/identities\/\d+\/disconnect)"/.exec(text)?.[1] ?? ''
 }
 
@@ -56,14 +57,16 @@ test('a person connects a user of the provider, after the password, and disconne
   expect((await post(ann, CONNECT, { current: 'wrong' })).text).toContain('not your password')
   // The address at the provider may be another one, and unverified.
   const other = { sub: 'x-1', email: 'private@example.org' }
-  expect((await connect(ann, provider, other)).location).toBe(`${ACCOUNT}?done=connected`)
-  const { text } = await ann.get(ACCOUNT)
+  expect((await connect(ann, provider, other)).location).toBe(`${SECURITY}?done=connected`)
+  const { text } = await ann.get(SECURITY)
   expect([text.includes('private@example.org'), text.includes(provider.url)]).toEqual([true, true])
   const visitor = new Visitor(app)
   expect((await signInWith(visitor, provider, other)).location).toBe('/app/links')
   expect(await signedInAs(visitor)).toBe(ANN.email)
 
-  expect((await post(ann, await disconnectPath(ann))).location).toBe(`${ACCOUNT}?done=disconnected`)
+  expect((await post(ann, await disconnectPath(ann))).location).toBe(
+    `${SECURITY}?done=disconnected`,
+  )
   // The sessions that it has started end.
   expect(await signedInAs(visitor)).toBe('')
   expect(await signedInAs(ann)).toBe(ANN.email)
@@ -101,8 +104,8 @@ test('a person has at most five', async () => {
   for (let n = 0; n < 6; n++) {
     seen.push((await connect(ann, it.provider, { sub: `n-${n}` })).location)
   }
-  expect(seen.filter((path) => path === `${ACCOUNT}?done=connected`)).toHaveLength(5)
-  expect(seen.at(-1)).toBe(`${ACCOUNT}?done=identities`)
+  expect(seen.filter((path) => path === `${SECURITY}?done=connected`)).toHaveLength(5)
+  expect(seen.at(-1)).toBe(`${SECURITY}?done=identities`)
 })
 
 test('the only way to sign in cannot be disconnected', async () => {
@@ -209,7 +212,7 @@ test('a new sign-in is the way out where the provider does not say when it was',
   const ann = await makeUser(app, provider)
   app.advance(11 * 60_000)
   expect((await post(ann, CONNECT)).status).toBe(403)
-  await ann.post('/app/sign-out', {}, { from: ACCOUNT })
+  await ann.post('/app/sign-out', {}, { from: SECURITY })
   await signInWith(ann, provider, ANN)
   expect(linkIn(await post(ann, CONNECT))).toStartWith(provider.url)
 })
@@ -219,7 +222,7 @@ test('a first password, after which the session of the provider goes on', async 
   const { app, provider } = it
   const ann = await makeUser(app, provider)
   const set = await post(ann, `${ACCOUNT}/password`, { password: 'seven green otters' })
-  expect(set.location).toBe(`${ACCOUNT}?done=password`)
+  expect(set.location).toBe(`${SECURITY}?done=password`)
   expect(await signedInAs(ann)).toBe(ANN.email)
   const visitor = new Visitor(app)
   expect((await visitor.signIn(ANN.email, 'seven green otters')).location).toBe('/app/links')

@@ -232,7 +232,7 @@ test('a sixth user is not connected by the password, and the page says why', asy
   const visitor = new Visitor(app)
   const { csrf } = await signInWith(visitor, provider, ANN)
   const seen = await visitor.post('/app/sign-in', { email: ANN.email, password: PASSWORD, csrf })
-  expect(seen.location).toBe('/app/account?done=identities')
+  expect(seen.location).toBe('/app/account/security?done=identities')
   expect((await visitor.get(seen.location ?? '')).text).toContain('at most five users')
   expect(identitiesOf(app, ANN.email)).toHaveLength(5)
 })

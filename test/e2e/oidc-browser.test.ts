@@ -70,7 +70,7 @@ test('an invited person signs in at a provider, and again from the sign-in page'
   await page.waitForURL(`${base}/app/links`)
   expect(await page.locator('tbody').textContent()).toContain('example.com/of-bob')
 
-  await page.goto(`${base}/app/account`)
+  await page.goto(`${base}/app/account/security`)
   expect(await page.locator('main').textContent()).toContain(`http://127.0.0.1:${issuerPort}`)
   await context.clearCookies({ name: 'hopcode' })
   await signIn('/app/sign-in?next=/app/analytics')
@@ -79,7 +79,7 @@ test('an invited person signs in at a provider, and again from the sign-in page'
 
   // Its session is proved for ten minutes; then the provider asks again.
   app.advance(11 * 60_000)
-  await page.goto(`${base}/app/account`)
+  await page.goto(`${base}/app/account/security`)
   await page.getByRole('button', { name: 'Connect Example SSO' }).click()
   await page.getByRole('link', { name: 'Confirm with Example SSO' }).click()
   await page.locator('input[name=login]').fill('ann')

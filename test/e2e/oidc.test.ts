@@ -68,7 +68,7 @@ test('a known identity gets a session; the same address again and others’ cook
   expect([seen.status, seen.location]).toEqual([303, '/app/links'])
   expect(visitor.cookies.has('hopcode-oidc')).toBe(false)
   expect(await signedInAs(visitor)).toBe('ann@example.com')
-  expect((await visitor.get('/app/account')).text).not.toContain('stays signed in')
+  expect((await visitor.get('/app/account/security')).text).not.toContain('stays signed in')
 
   const tokens = provider.count('/token')
   const again = await visitor.get(path)

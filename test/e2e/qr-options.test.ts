@@ -175,9 +175,11 @@ test('a preset keeps options under a name, for its account alone', async () => {
   expect(text).toContain('512 px, #004400 on #ffffff, margin 3, “Scan me”')
   const page = await free.get('/app/links/SPRING26/qr')
   const [, href = ''] = /href="([^"]+)">Menu &lt;1&gt;/.exec(page.text) ?? []
-  expect(href).toBe('/app/links/SPRING26/qr?dark=%23004400&amp;margin=3&amp;caption=Scan+me#qr')
+  expect(href).toBe(
+    '/app/links/SPRING26/qr?dark=%23004400&amp;margin=3&amp;caption=Scan+me&amp;ref=#qr',
+  )
   const chosen = await free.get(href.replaceAll('&amp;', '&'))
-  expect(chosen.text).toContain('qr.svg?dark=%23004400&amp;margin=3&amp;caption=Scan+me"')
+  expect(chosen.text).toContain('qr.svg?dark=%23004400&amp;margin=3&amp;caption=Scan+me&amp;ref="')
   const other = await makeMember(app, 'ann@example.com')
   expect((await other.get('/app/qr')).text).not.toContain('Menu')
   const [, preset = ''] = /name="preset" value="(\d+)"/.exec(text) ?? []

@@ -132,3 +132,41 @@ test('an account keeps its 50 newest sources', async () => {
   expect(refs).not.toContain('s-0')
   expect(refs).toContain('s-51')
 })
+
+test('codes downloaded in the dashboard count scans apart unless the word is cleared, those of the API do not', async () => {
+  await using it = await withLink()
+  const { app, free } = it
+  const textOf = async (path: string) => {
+    const response = await fetch(app.url + path, { headers: { cookie: free.cookie } })
+    expect([path, response.status]).toEqual([path, 200])
+    return (await decodeQr(await response.bytes())).text
+  }
+  const path = '/app/links/SPRING26/qr.png'
+  expect(await textOf(path)).toBe('http://hop.test/SPRING26?ref=qr')
+  expect(await textOf(`${path}?ref=`)).toBe('http://hop.test/SPRING26')
+  expect(await textOf(`${path}?ref=poster`)).toBe('http://hop.test/SPRING26?ref=poster')
+  const { bytes } = await app.call('GET', '/api/qr/SPRING26')
+  expect((await decodeQr(bytes)).text).toBe('http://hop.test/SPRING26')
+  const page = await free.get('/app/links/SPRING26/qr')
+  expect(page.text).toMatch(/name="ref"[^>]* value="qr"/)
+  expect((await free.get('/app/links/SPRING26/qr?ref=')).text).toMatch(/name="ref"[^>]* value=""/)
+})
+
+test('the first scan has a tile with its days, also before a word was chosen', async () => {
+  await using it = await withLink()
+  const { app, free } = it
+  const shown = async () => {
+    const { text } = await free.get('/app/links/SPRING26?range=7d')
+    return { tile: /<dt>Scans<\/dt>[\s\S]*?<\/dl>/.exec(text)?.[0], text }
+  }
+  await app.call('GET', '/SPRING26', { headers: { 'user-agent': IPHONE } })
+  await eventually('the visit is stored', async () => (await shown()).text.includes('all 1 hit.'))
+  expect((await shown()).tile).toBeUndefined()
+  for (let n = 0; n < 2; n++) {
+    await app.call('GET', '/SPRING26?ref=qr', { headers: { 'user-agent': IPHONE } })
+  }
+  await eventually('the scans are stored', async () => (await shown()).text.includes('all 3 hits.'))
+  const { tile } = await shown()
+  expect(tile).toContain('<strong>2</strong>')
+  expect(tile).toContain('aria-label="2 scans in 7 days"')
+})

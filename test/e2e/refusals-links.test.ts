@@ -110,7 +110,7 @@ const rule = (own: Record<string, string>) => ({
 const ONE: Scenario<Who>[] = [
   {
     who: 'free',
-    request: `POST ${LINK}/destination`,
+    request: `POST ${SETTINGS}`,
     refused: { url: each('url', NO_URLS) },
     from: SETTINGS,
     keeps: ['url'],
@@ -118,7 +118,7 @@ const ONE: Scenario<Who>[] = [
   { who: 'free', request: `GET ${SETTINGS}`, status: 200, not: 'New address' },
   {
     who: 'free',
-    request: `POST ${LINK}/aliases`,
+    request: `POST ${SETTINGS}`,
     fields: { add: 'a-b' },
     from: SETTINGS,
     status: 403,

@@ -153,9 +153,8 @@ const FIELDS: Scenario<Who>[] = [
   {
     who: 'ann',
     request: 'POST /app/account/time-zone',
-    fields: each('zone', ['', 'Mars/Phobos', '+01:00', '__proto__', '<b>', 'x'.repeat(10_000)]),
+    fields: each('zone', ['Mars/Phobos', '+01:00', '__proto__', '<b>', 'x'.repeat(10_000)]),
     from: '/app/account',
-    status: 400,
   },
   { who: 'nobody', request: ['GET /app/setup/{token}', 'GET /app/reset/{token}'], status: 404 },
   { who: 'nobody', request: 'GET /app/sign-up', status: 404 },

@@ -116,6 +116,6 @@ export const OWNER = 'owner@example.com'
 export async function setUpOwner(app: TestApp): Promise<{ owner: Visitor; key: string }> {
   const owner = new Visitor(app)
   const path = new URL(app.setupLink).pathname
-  const seen = await owner.post(path, { email: OWNER, password: PASSWORD })
+  const seen = await owner.post(path, { email: OWNER, password: PASSWORD, account: OWNER })
   return { owner, key: /value="(hop_\w+)"/.exec(seen.text)?.[1] ?? '' }
 }

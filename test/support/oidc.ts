@@ -57,7 +57,7 @@ export const signInWith = async (
 /** Who the pages of a session are for; empty without one. */
 export async function signedInAs(visitor: Visitor): Promise<string> {
   const { text } = await visitor.get('/app/account')
-  return /<p class="menu-title">([^<]+)<\/p>/.exec(text)?.[1] ?? ''
+  return /<span class="email">([^<]+)<\/span>/.exec(text)?.[1] ?? ''
 }
 
 /** Somebody who has signed in with the provider before, and has no password. */

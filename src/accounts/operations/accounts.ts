@@ -54,6 +54,20 @@ export const accounts = subject({
           accountStore(db).create(account),
     }),
 
+    /** A further account of the owner of the service who asks, and who is its admin. */
+    createFurther: authoredWrite('owner', {
+      prepare(db) {
+        const accounts = accountStore(db)
+        return ({ author, ...account }: Authored & { name: string; plan: Plan }): AccountId => {
+          const { by, now } = author
+          const personId = typeof by === 'object' && 'ownerId' in by ? by.ownerId : 0
+          const accountId = accounts.addAccount({ ...account, createdAt: now })
+          accounts.addMember({ accountId, personId, role: 'admin', createdAt: now })
+          return accountId
+        }
+      },
+    }),
+
     /**
      * Ends every session except `keep`, which gets a new token. False, and nothing is changed, if
      * `keep` has ended too, because a reset came first.
@@ -215,10 +229,26 @@ export async function closeAccount({ data, author, note }: Asking): Promise<void
   note('account.deletion_started')
 }
 
+/** Throws `invalid_value`. */
+function requireName(text: string, before = ''): string {
+  const name = parseAccountName(text, before)
+  if (name === undefined) throw new AppError('invalid_value', `The name ${BAD_NAME}.`)
+  return name
+}
+
+/** A further account of an owner of the service. Throws `invalid_value`. */
+export async function createFurtherAccount(
+  { data, author, note }: Asking,
+  { name, plan }: { name: string; plan: Plan },
+): Promise<AccountId> {
+  const id = await data.accounts.createFurther({ author, name: requireName(name), plan })
+  note('account.created', { plan, account_id: id })
+  return id
+}
+
 /** Returns the name as it is stored. Throws `invalid_value`. */
 export async function renameAccount({ data, author, note }: Asking, text: string): Promise<string> {
-  const name = parseAccountName(text, data.accounts.findById(author.accountId)?.name ?? '')
-  if (name === undefined) throw new AppError('invalid_value', `The name ${BAD_NAME}.`)
+  const name = requireName(text, data.accounts.findById(author.accountId)?.name ?? '')
   await data.accounts.rename({ author, name })
   note('account.renamed')
   return name

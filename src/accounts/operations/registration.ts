@@ -19,6 +19,8 @@ export interface JoinCommand {
   tokenHash: Uint8Array
   email: string
   passwordHash: string
+  /** Of the new account; absent: the e-mail address. */
+  accountName?: string | undefined
   key: NewKey
   now: number
 }
@@ -138,7 +140,7 @@ function noteAccepted(
 /** Without an invitation. Nothing tells whether the e-mail address is in use. */
 export async function signUp(
   context: Registration,
-  person: { email: string; passwordHash: string },
+  person: { email: string; passwordHash: string; accountName: string | undefined },
 ): Promise<void> {
   const { data, clock } = context
   const id = await data.accounts.create({ ...person, plan: 'free', now: clock() })

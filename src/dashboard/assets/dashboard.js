@@ -288,8 +288,9 @@
       { capture: true, passive: true },
     )
   }
+  const isLive = ({ detail }) => detail.elt.dataset.live !== undefined
   document.addEventListener('htmx:beforeRequest', (event) => {
-    if (event.detail.elt.dataset.live === undefined) return
+    if (!isLive(event)) return
     if (document.hidden || Date.now() - touchedAt > IDLE_MS) event.preventDefault()
   })
   document.addEventListener('visibilitychange', () => {
@@ -328,15 +329,22 @@
     const form = detail.elt.closest('form')
     if (form) unlock(form)
   })
-  document.addEventListener('htmx:responseError', ({ detail }) => {
-    const wait = detail.xhr.getResponseHeader('Retry-After')
+  // A live part tries again by itself.
+  document.addEventListener('htmx:responseError', (event) => {
+    if (isLive(event)) return
+    const wait = event.detail.xhr.getResponseHeader('Retry-After')
     announce(
       wait ? `Too much at once. Try again in ${wait} seconds.` : 'That did not work. Try again.',
     )
   })
-  document.addEventListener('htmx:sendError', () => announce('The service does not answer.'))
+  document.addEventListener('htmx:sendError', (event) => {
+    if (!isLive(event)) announce('The service does not answer.')
+  })
 
   enhance()
+  // Where the row of tabs is longer than the screen, the current one is in view.
+  const tab = document.querySelector('.side [aria-current]')
+  if (tab) tab.closest('nav').scrollLeft = tab.offsetLeft - 64
   // An autofocus field takes precedence over the first invalid one.
   if (!document.querySelector('[autofocus]')) {
     document.querySelector('[aria-invalid=true]')?.focus()

@@ -199,9 +199,46 @@
   // A reload does not repeat the message.
   const url = new URL(location)
   if (url.searchParams.has('done') && byId('links')) {
-    for (const name of ['done', 'n', 'undo']) url.searchParams.delete(name)
+    for (const name of ['done', 'n', 'undo', 'to']) url.searchParams.delete(name)
     history.replaceState(history.state, '', url)
   }
+
+  /** Asks for the hits of the rows. `dashboard.js` stops that while nobody looks at the page. */
+  const LIVE = `<div id="live" data-live hx-get="/app/links/hits" hx-trigger="every 5s, live"
+    hx-swap="none"></div>`
+  if (byId('links')) {
+    document.body.insertAdjacentHTML('beforeend', LIVE)
+    htmx.process(byId('live'))
+  }
+  const countIn = (row) => row.querySelector('.hits').firstChild
+
+  document.addEventListener('htmx:configRequest', (event) => {
+    if (event.target.id !== 'live') return
+    const all = rows()
+    if (all.length === 0) event.preventDefault()
+    const { parameters } = event.detail
+    parameters.codes = all.map((row) => row.querySelector('[name=code]').value).join(',')
+    if (all.every((row) => countIn(row).data === '0')) parameters.first = '1'
+  })
+
+  /** Marks each row once whose hits have changed. */
+  const showHits = (markup) => {
+    const answer = new DOMParser().parseFromString(markup, 'text/html')
+    const counts = new Map(
+      [...answer.querySelectorAll('data')].map((one) => [one.value, one.textContent]),
+    )
+    for (const row of rows()) {
+      const count = counts.get(row.querySelector('[name=code]').value)
+      if (count === undefined || countIn(row).data === count) continue
+      countIn(row).data = count
+      row.querySelector('.unit').textContent = count === '1' ? ' hit' : ' hits'
+      row.classList.remove('followed')
+      requestAnimationFrame(() => row.classList.add('followed'))
+    }
+  }
+  document.addEventListener('htmx:afterRequest', ({ detail }) => {
+    if (detail.elt.id === 'live' && detail.successful) showHits(detail.xhr.responseText)
+  })
 
   const enhance = () => {
     const field = document.querySelector('[data-focus]')

@@ -7,13 +7,18 @@ import { assert } from '../../lib/assert.ts'
 /** The least that a route needs: a role in the account, or to be an owner of the service. */
 type LeastRole = Role | 'owner'
 
+/** Pages with a navigation of their own: settings of the account, or of the service. */
+export type Section = 'account' | 'service'
+
 /** A name under which pages offer a route, or something that it makes possible. */
 export interface Offer {
   label: string
   /** If it is not the path of the route. */
   href?: string
-  /** In the navigation of each page, or among the tabs of the service; else only in “Go to”. */
-  place?: 'navigation' | 'tabs'
+  /** In the navigation of each page. */
+  place?: 'navigation'
+  /** At the side of the pages of a section. All offers are in “Go to”. */
+  section?: Section
   /** Other words that a person may type in “Go to”. */
   words?: string
 }

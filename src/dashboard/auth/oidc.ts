@@ -20,7 +20,7 @@ import { DISABLED } from './sign-in.ts'
 
 const START = '/app/sign-in/oidc'
 /** The page that says that a person has too many identities. */
-export const TOO_MANY = '/app/account?done=identities'
+export const TOO_MANY = '/app/account/security?done=identities'
 
 /** A sign-in that has begun. */
 export interface Flow extends Checks {
@@ -135,7 +135,11 @@ export const providerLink = ({ oidc }: DashboardDeps, next: string | undefined):
   html`<p class="provider">${parts.linkButton(
     `Sign in with ${oidc.settings.name}`,
     startPath(next ? { next } : {}),
+    'primary',
   )}</p>`
+
+/** Between the provider and the form with a password. */
+export const OR = html`<p class="or">or</p>`
 
 /** For a person without a password: proves again who they are. `next`: the page that follows. */
 export const proveLink = ({ oidc }: DashboardDeps, next: string): Html =>

@@ -1,7 +1,8 @@
 import type { DayRange } from '../../analytics/visits.ts'
+import { DASHBOARD_REF } from '../../draw/options.ts'
 import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
 import { type CountedLinks, DAYS_KEPT, HOURS_OF_DAY } from '../../hits/series.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
 import type { VisitKind } from '../../visits/values.ts'
 import { ownLink, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -15,6 +16,24 @@ import { visitSection } from '../ui/visit-panels.ts'
  */
 
 export const ANALYTICS_PATH = '/app/analytics'
+export const CAMPAIGNS_PATH = `${ANALYTICS_PATH}/campaigns`
+
+/** The pages of Analytics, each for the same range. */
+export function analyticsTabs(current: 'hits' | 'campaigns', query: string): Html {
+  const tab = (name: typeof current, label: string, path: string) => {
+    const isCurrent = name === current
+    const all = { href: `${path}?${query}`, 'aria-current': isCurrent ? 'page' : undefined }
+    return html`<li><a ${attributes(all)}>${label}</a></li>`
+  }
+  return html`<nav class="tabs" aria-label="Pages of Analytics"><ul>
+    ${tab('hits', 'Hits', ANALYTICS_PATH)}
+    ${tab('campaigns', 'Campaigns', CAMPAIGNS_PATH)}</ul></nav>`
+}
+
+/** Words in the address whose visits are scans of the account's codes. */
+export const refsOf = ({ deps, user }: Pick<PageContext, 'deps' | 'user'>): string[] => [
+  ...new Set([DASHBOARD_REF, ...deps.data.qrSettings.listRefs(user.account.id)]),
+]
 
 /** Whose hits, and where they are shown. */
 export interface HitsPage {
@@ -61,11 +80,13 @@ export async function readHits(
 
 export async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart> {
   const { visitDetails } = context.deps
+  const accountId = context.user.account.id
   const chart = await readHits(context, hits)
   const { bounds, previous } = chart.range
-  const visits = await visitDetails.of(hits.counted, daysOf(bounds), context.user.account.id)
+  const refs = refsOf(context)
+  const visits = await visitDetails.of(hits.counted, daysOf(bounds), accountId, refs)
   if (!previous || visits.known === 0) return { ...chart, visits }
-  const before = await visitDetails.of(hits.counted, daysOf(previous), context.user.account.id)
+  const before = await visitDetails.of(hits.counted, daysOf(previous), accountId, refs)
   // A comparison with details of few redirects would compare the gaps.
   return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
 }
@@ -105,13 +126,13 @@ export async function readRange(
 
 /** The panels below a chart. */
 export function visitPanels(
-  { deps, user }: PageContext,
+  context: PageContext,
   { path, scope = '' }: HitsPage,
   { chosen, range, visits, visitsBefore: before }: HitChart,
 ): Html {
   if (!visits) return html``
-  const { isOn, hasCountries } = deps.visitDetails
-  const refs = deps.data.qrSettings.listRefs(user.account.id)
+  const { isOn, hasCountries } = context.deps.visitDetails
+  const refs = refsOf(context)
   const paths = (kind: VisitKind) => {
     const query = `${scope}by=${kind}&${chosen.query}`
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }

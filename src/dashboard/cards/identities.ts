@@ -7,9 +7,10 @@ import { refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 
-/** Users of the provider that people have connected: a part of the page Account. */
+/** Users of the provider that people have connected: a part of the page Security. */
 
-const PATH = '/app/account'
+export const SECURITY_PATH = '/app/account/security'
+const PATH = '/app/account/identities'
 
 /** The page of the provider is opened by a link, because forms may lead to this host only. */
 export async function connectIdentity(context: PageContext): Promise<Response> {
@@ -28,7 +29,8 @@ export async function connectIdentity(context: PageContext): Promise<Response> {
   }
   return page(context, {
     title: `Connect ${name}`,
-    back: { href: PATH, label: 'Account' },
+    at: SECURITY_PATH,
+    back: { href: SECURITY_PATH, label: 'Security' },
     cookies: [begun.cookie],
     main: html`<div class="card">
       <p>Sign in at ${name} with the user that you want to connect with ${user.person.email}.</p>
@@ -50,7 +52,7 @@ export async function disconnectIdentity(context: PageContext): Promise<string> 
   if (done === 'gone') throw new AppError('page_not_found')
   if (done === 'last') throw refuse('This is your only way to sign in.')
   logEvent(context, 'identity.disconnected')
-  return `${PATH}?done=disconnected`
+  return `${SECURITY_PATH}?done=disconnected`
 }
 
 /** Absent where there is neither a provider nor an identity. */
@@ -58,8 +60,7 @@ export function identitiesCard({ deps, user }: PageContext): Html | false {
   const { oidc } = deps
   const identities = deps.data.identities.list(user.person.id)
   if (!oidc && identities.length === 0) return false
-  const connectButton = (label: string) =>
-    parts.buttonForm(user, `${PATH}/identities/connect`, label)
+  const connectButton = (label: string) => parts.buttonForm(user, `${PATH}/connect`, label)
   return parts.card('Sign-in with a provider', [
     identities.length === 0
       ? html`<p>Nothing is connected.</p>`
@@ -70,7 +71,7 @@ export function identitiesCard({ deps, user }: PageContext): Html | false {
           'Last used': ({ lastUsedAt }) => lastUsedAt && parts.time(lastUsedAt),
           Disconnect: {
             cell: ({ id, email }) =>
-              parts.buttonForm(user, `${PATH}/identities/${id}/disconnect`, 'Disconnect', {
+              parts.buttonForm(user, `${PATH}/${id}/disconnect`, 'Disconnect', {
                 look: 'danger',
                 title: `Disconnect ${email ?? 'this user'}`,
               }),

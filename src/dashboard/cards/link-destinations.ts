@@ -1,6 +1,6 @@
 import { TIME_ZONES } from '../../hits/range.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import {
   type Conditions,
   DESTINATIONS_MAX,
@@ -20,19 +20,26 @@ import type { PageContext, Query } from '../auth/guard.ts'
 import { atField, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
-  checkboxes,
   choicesOf,
-  conditionList,
+  conditionLine,
+  conditionText,
   failingPart,
+  type Line,
+  lineMenu,
+  linesOf,
   parseQueryText,
   queryText,
+  toggles,
+  typedHours,
+  usedLines,
 } from '../ui/conditions.ts'
 import { errorOf, typed } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
-import { badge, destination, linkPath } from '../ui/link-parts.ts'
+import { icon } from '../ui/icons.ts'
+import { badge, destination, linkPath, replacesMain } from '../ui/link-parts.ts'
 import { localText, parseLocal } from '../ui/local-time.ts'
 
-/** The destinations by rule of a link: their table, a try-out, and the form of one. */
+/** The destinations by rule of a link: their list, a try-out, and the form of one. */
 
 const pathOf = ({ code }: Link): string => `${linkPath(code)}/destinations`
 
@@ -51,8 +58,8 @@ const versionOf = (list: readonly RuledDestination[]): string =>
   Bun.hash(JSON.stringify(list)).toString(36)
 
 /**
- * Moves (`action`: `up`, `down`) or removes the destination `at`, replaces it by what the form has
- * (`save`), or adds that (`save` without `at`).
+ * Moves the destination `at` to another place (`to`), removes it (`action`: `remove`), replaces it
+ * by what the form has (`save`), or adds that (`save` without `at`).
  */
 export async function saveDestinations(context: PageContext, link: Link): Promise<void> {
   const { deps, user, form } = context
@@ -65,13 +72,12 @@ export async function saveDestinations(context: PageContext, link: Link): Promis
   const at = isNew ? list.length : Number(form.text('at'))
   if (!isNew && !(at in list)) throw refuse('There is no such destination.')
   const action = form.text('action')
-  const to = at + (action === 'up' ? -1 : 1)
   if (action === 'save') {
     list[at] = typedDestination(context)
   } else if (action === 'remove') {
     list.splice(at, 1)
-  } else if ((action === 'up' || action === 'down') && to in list) {
-    list.splice(to, 0, ...list.splice(at, 1))
+  } else if (/^\d+$/.test(form.text('to')) && Number(form.text('to')) in list) {
+    list.splice(Number(form.text('to')), 0, ...list.splice(at, 1))
   } else {
     throw refuse('Choose what to do with the destination.')
   }
@@ -82,7 +88,8 @@ export async function saveDestinations(context: PageContext, link: Link): Promis
   await (action === 'save' ? atField('url', change) : change())
 }
 
-const CONDITIONS = [
+/** The fields that show why they are refused, in the order of the form. */
+const FIELDS = [
   'os',
   'device',
   'language',
@@ -91,8 +98,9 @@ const CONDITIONS = [
   'from',
   'until',
   'days',
+  'hours',
+  'url',
 ] as const
-const FIELDS = [...CONDITIONS, 'hours', 'zone', 'url'] as const
 
 /** A message of the API at the field of its last name, without the names before. */
 function problemAt(name: PropertyKey | undefined, message: string) {
@@ -114,21 +122,20 @@ function typedDestination({ form, user }: PageContext): object {
     throw refuseAt(name, `Enter a date and a time that exists in ${zoneName(user.zone)}.`)
   }
   const some = (list: readonly string[]) => (list.length > 0 ? list : undefined)
-  const days = some(form.all('days'))
-  const hours =
-    form.text('hours').replaceAll(/[–\s]+/g, (gap) => (gap.trim() ? '-' : '')) || undefined
-  const when = {
-    os: some(form.all('os')),
-    device: some(form.all('device')),
-    language: some(wordsOf(form.text('language'))),
-    country: some(wordsOf(form.text('country'))),
-    query: typedQuery(form.text('query')),
-    from: timeIn('from'),
-    until: timeIn('until'),
-    days,
-    hours,
-    zone: days || hours ? form.text('zone') : undefined,
+  const read: Record<Line, () => Record<string, unknown>> = {
+    os: () => ({ os: some(form.all('os')) }),
+    device: () => ({ device: some(form.all('device')) }),
+    language: () => ({ language: some(wordsOf(form.text('language'))) }),
+    country: () => ({ country: some(wordsOf(form.text('country'))) }),
+    query: () => ({ query: typedQuery(form.text('query')) }),
+    dates: () => ({ from: timeIn('from'), until: timeIn('until') }),
+    week: () => {
+      const days = some(form.all('days'))
+      const hours = typedHours(form.text('hours'), form.text('hours_until'))
+      return { days, hours, zone: days || hours ? form.text('zone') : undefined }
+    },
   }
+  const when = Object.assign({}, ...usedLines(form).map((line) => read[line]()))
   return { when, url: withScheme(form.text('url')) }
 }
 
@@ -139,7 +146,10 @@ function typedQuery(text: string): Record<string, string | true> | undefined {
   return Object.keys(query).length > 0 ? query : undefined
 }
 
-/** The table, the try-out, and the form that adds one or changes the one in `?edit=`. */
+/** Which form is open: of the destination with this place, or of a new one. */
+type Open = number | 'new' | undefined
+
+/** The list with the try-out above it. A form stands in the place of what it changes. */
 export function destinationCards(
   context: PageContext,
   link: Link,
@@ -147,76 +157,119 @@ export function destinationCards(
 ): Html {
   const { query, form, refusal } = context
   const isRefused = refusal !== undefined && form.text('action') === 'save'
-  const chosen = isRefused ? form.text('at') : (query.edit ?? '')
-  const at = /^\d{1,2}$/.test(chosen) && Number(chosen) in destinations ? Number(chosen) : undefined
-  const isShown = at !== undefined || destinations.length < DESTINATIONS_MAX
-  return html`
-    ${tableCard(context, link, destinations)}
-    ${destinations.length > 0 && tryCard(context, link)}
-    ${isShown && mayAdd(context, link) && formCard(context, link, { destinations, at })}`
+  const chosen = isRefused ? form.text('at') || 'new' : query.edit
+  const isPlace = /^\d{1,2}$/.test(chosen ?? '') && Number(chosen) in destinations
+  const isFull = destinations.length >= DESTINATIONS_MAX
+  const isNew = !isPlace && !isFull && (chosen === 'new' || destinations.length === 0)
+  const open: Open = isPlace ? Number(chosen) : isNew ? 'new' : undefined
+  const shown = mayAdd(context, link) ? open : undefined
+  return html`<section class="card" id="destinations">
+    <div class="row apart">
+      <h2>Destinations by rule</h2>
+      ${
+        mayAdd(context, link) &&
+        shown === undefined &&
+        !isFull &&
+        parts.linkButton('Add a destination', `${pathOf(link)}?edit=new#edit`, 'primary')
+      }
+    </div>
+    <p class="hint">The first one whose conditions all hold is used. The short URL and its QR code
+      stay the same.</p>
+    ${destinations.length > 0 && shown === undefined && tryLine(context, link)}
+    ${ruleList(context, link, { destinations, open: shown })}
+  </section>`
 }
 
-interface Row {
-  at: number
-  url: string | null
-  /** Undefined for everybody else. */
-  when: Conditions | undefined
+interface ListProps {
+  destinations: readonly RuledDestination[]
+  open: Open
 }
 
-function tableCard(context: PageContext, link: Link, list: readonly RuledDestination[]): Html {
-  const { deps, user, query } = context
-  const version = versionOf(list)
-  const tried = query.try === '1' ? triedVisitor(context) : undefined
+function ruleList(context: PageContext, link: Link, props: ListProps): Html {
+  const { deps, user } = context
+  const { destinations: list, open } = props
+  const tried = triedVisitor(context)
   const reasons = list.map(({ when, url }) => {
     if (deps.blocklist.isBlocked(new URL(url))) return 'host is on the abuse blocklist'
-    return tried && failingPart(when, tried)
+    return failingPart(when, tried)
   })
   const hit = reasons.indexOf(undefined)
   const winner = hit < 0 ? list.length : hit
-  const rows: Row[] = [
-    ...list.map(({ when, url }, at) => ({ at, when, url })),
-    { at: list.length, when: undefined, url: link.url },
-  ]
-  const act = (action: string, label: string, { at }: Row) =>
-    parts.buttonForm(user, pathOf(link), label, {
-      look: action === 'remove' ? 'danger' : 'plain',
-      values: { action, at, version },
-      title: `${label}: destination ${at + 1}`,
-    })
-  const result = ({ at }: Row) => {
-    if (at === winner) return badge({ label: 'This visitor', kind: 'good' })
-    return at < winner ? `no: ${reasons[at]}` : ''
+  /** Said while no form is open. */
+  const result = (at: number) => {
+    if (open !== undefined || list.length === 0 || at > winner) return ''
+    if (at < winner) return html`<span class="tried hint">no: ${reasons[at]}</span>`
+    return html`<span class="tried">${badge({ label: 'This visitor', kind: 'good' })}</span>`
   }
-  const isEditor = user.may('POST', pathOf(link))
-  return html`<section class="card" id="destinations">
-    <h2>Destinations by rule</h2>
-    <p class="hint">The first one whose conditions all hold is used. The short URL and its QR code
-      stay the same.</p>
-    ${parts.table('Destinations in the order in which they are tried', rows, {
-      '#': ({ at, when }) => (when ? at + 1 : ''),
-      For: ({ when }) => (when ? conditionList(when, user.zone) : 'everybody else'),
-      Destination: ({ url }) => (url === null ? 'none yet' : destination(url)),
-      ...(tried && { 'Try-out': result }),
-      ...(isEditor && {
-        Change: {
-          cell: (row: Row) =>
-            row.when
-              ? html`<div class="row">
-                  ${row.at > 0 && act('up', 'Up', row)}
-                  ${row.at < list.length - 1 && act('down', 'Down', row)}
-                  ${
-                    mayAdd(context, link) &&
-                    html`<a class="button plain" href="${`${pathOf(link)}?edit=${row.at}#edit`}"
-                      aria-label="Edit destination ${row.at + 1}">Edit</a>`
-                  }
-                  ${act('remove', 'Remove', row)}
-                </div>`
-              : parts.linkButton('Change', `${linkPath(link.code)}/settings#destination`),
-          isHidden: true,
-        },
-      }),
-    })}
-  </section>`
+  const rows = list.map(({ when, url }, at) => {
+    if (open === at) return html`<li>${ruleForm(context, link, props)}</li>`
+    const isHit = at === winner && open === undefined
+    return html`<li ${attributes({ 'data-at': at, class: isHit && 'hit' })}>
+      <p>${conditionText(when, user.zone)} → ${destination(url)}</p>
+      ${result(at)}
+      ${ruleMenu(context, link, { list, at })}
+    </li>`
+  })
+  const settings = `${linkPath(link.code)}/settings#field-url`
+  const isOther = winner === list.length && list.length > 0 && open === undefined
+  return html`<ol id="rules" class="plain-list rules">
+    ${rows}
+    ${open === 'new' && html`<li>${ruleForm(context, link, props)}</li>`}
+    <li ${attributes({ class: isOther && 'hit' })}>
+      <p>${list.length > 0 ? 'Everybody else' : 'Everybody'} →
+        ${link.url === null ? 'none yet' : destination(link.url)}</p>
+      ${result(list.length)}
+      ${parts.offer(
+        user,
+        settings,
+        html`<a class="act" href="${settings}"
+          aria-label="Edit the destination of everybody else">${icon('pencil')}</a>`,
+      )}
+    </li>
+  </ol>
+  ${parts.form(
+    user,
+    pathOf(link),
+    parts.hiddenFields({ at: '', to: '', version: versionOf(list) }),
+    { id: 'move-rule', hidden: true, ...inPlace(link) },
+  )}`
+}
+
+/** The response replaces the page, which stays where it was scrolled to. */
+const inPlace = (link: Link) => ({ ...replacesMain(pathOf(link)), 'hx-swap': 'outerHTML' })
+
+interface MenuProps {
+  list: readonly RuledDestination[]
+  at: number
+}
+
+/** Edit, move and remove. The browser opens and closes it, also without scripts. */
+function ruleMenu(context: PageContext, link: Link, { list, at }: MenuProps): Html | false {
+  const { user } = context
+  const path = pathOf(link)
+  if (!user.may('POST', path)) return false
+  const hidden = parts.hiddenFields({ at, version: versionOf(list) })
+  const move = (label: string, to: number) =>
+    to in list && html`<button class="menu-item" name="to" value="${to}">${label}</button>`
+  const act = (children: Value) =>
+    parts.form(user, path, [hidden, children], { class: 'inline', ...inPlace(link) })
+  const id = `rule-${at}`
+  return html`
+    <span class="grip" hidden data-needs-script draggable="true"
+      title="Drag to another place">${icon('grip-vertical')}</span>
+    <button type="button" class="act" popovertarget="${id}"
+      aria-label="Actions for destination ${at + 1}">${icon('ellipsis')}</button>
+    <div id="${id}" class="menu" popover>
+      ${
+        mayAdd(context, link) &&
+        html`<a class="menu-item" href="${`${path}?edit=${at}#edit`}">${icon('pencil')} Edit</a>`
+      }
+      ${list.length > 1 && act([move('Move up', at - 1), move('Move down', at + 1)])}
+      ${act(
+        html`<button class="menu-item" name="action" value="remove">${icon('trash-2')}
+          Remove</button>`,
+      )}
+    </div>`
 }
 
 /** Characters of a field of the try-out. */
@@ -225,10 +278,24 @@ const TRIED_MAX = 500
 const sentWith = ({ request }: PageContext, now: number): Visitor =>
   visitorOf({ get: (name) => request.headers.get(name), query: '' }, now)
 
+/** The fields of the try-out. They begin as what this browser says. */
+function triedFields(context: PageContext): Query {
+  const { deps, user, query } = context
+  if (query.try === '1') return query
+  const own = sentWith(context, deps.clock())
+  return {
+    os: own.os,
+    device: own.device,
+    language: context.request.headers.get('accept-language') ?? '',
+    time: localText(deps.clock(), user.zone),
+  }
+}
+
 /** The visitor that the fields describe. */
 function triedVisitor(context: PageContext): Visitor {
-  const { deps, user, query } = context
-  const text = (name: string) => (query[name] ?? '').trim().slice(0, TRIED_MAX)
+  const { deps, user } = context
+  const fields = triedFields(context)
+  const text = (name: string) => (fields[name] ?? '').trim().slice(0, TRIED_MAX)
   const week = new WeekClock()
   const now = parseLocal(text('time'), user.zone) ?? deps.clock()
   return {
@@ -242,80 +309,106 @@ function triedVisitor(context: PageContext): Visitor {
   }
 }
 
-/** The fields begin as what this browser says. */
-function tryCard(context: PageContext, link: Link): Html {
-  const { deps, user, query } = context
-  const own = sentWith(context, deps.clock())
-  const start: Query = {
-    os: own.os,
-    device: own.device,
-    language: context.request.headers.get('accept-language') ?? '',
-    time: localText(deps.clock(), user.zone),
-  }
-  const from = query.try === '1' ? query : start
-  const value = (name: string) => (from[name] ?? '').slice(0, TRIED_MAX)
-  const field = (
-    name: string,
-    label: string,
-    extra: Parameters<typeof parts.field>[0]['extra'] = {},
-  ) =>
+/** Where scripts run, a changed field marks the row at once. */
+function tryLine(context: PageContext, link: Link): Html {
+  const { deps, user } = context
+  const fields = triedFields(context)
+  const value = (name: string) => (fields[name] ?? '').slice(0, TRIED_MAX)
+  const field = (name: string, label: string, placeholder: string) =>
     parts.field({
       name,
       label,
       value: value(name),
       autocomplete: 'off',
-      extra: { maxlength: TRIED_MAX, spellcheck: 'false', ...extra },
+      extra: { maxlength: TRIED_MAX, spellcheck: 'false', placeholder },
     })
   const select = (name: 'os' | 'device', label: string) =>
     parts.select({
       name,
       label,
       value: value(name),
-      choices: [...choicesOf[name], { value: '', label: 'Another, or unknown' }],
+      choices: [...choicesOf[name], { value: '', label: 'Other' }],
     })
-  return html`<section class="card" id="try">
-    <h2>Try it</h2>
-    <form method="get" action="${`${pathOf(link)}#destinations`}" class="form">
-      ${parts.hiddenFields({ try: '1' })}
-      <div class="columns small">
-        ${select('os', 'System')}
-        ${select('device', 'Device')}
-        ${field('language', 'Languages, as browsers send them', { placeholder: 'de-CH,de;q=0.9' })}
-        ${deps.destinationPolicy.hasCountries && field('country', 'Country', { placeholder: 'DE' })}
-        ${field('query', 'Query', { placeholder: 'v=2' })}
-        ${parts.field({
-          name: 'time',
-          label: `Time (${zoneName(user.zone)})`,
-          type: 'datetime-local',
-          value: value('time'),
-        })}
-      </div>
-      ${parts.button('Show the destination', 'plain')}
-    </form>
-    <p class="hint">The fields begin as what this browser says. An iPad whose Safari requests
-      websites for desktops, which is usual, says that it is a Mac: it gets what Macs get.</p>
-  </section>`
+  const live = {
+    action: `${pathOf(link)}#destinations`,
+    'hx-get': pathOf(link),
+    'hx-trigger': 'input delay:300ms',
+    'hx-target': '#rules',
+    'hx-select': '#rules',
+    'hx-swap': 'outerHTML',
+  }
+  return html`<form method="get" class="try" aria-label="Try a visitor" ${attributes(live)}>
+    ${parts.hiddenFields({ try: '1' })}
+    <b>Visitor</b>
+    ${select('os', 'System')}
+    ${select('device', 'Device')}
+    ${field('language', 'Languages', 'de-CH,de;q=0.9')}
+    ${deps.destinationPolicy.hasCountries && field('country', 'Country', 'DE')}
+    ${field('query', 'Query', 'v=2')}
+    ${parts.field({
+      name: 'time',
+      label: `Time (${zoneName(user.zone)})`,
+      type: 'datetime-local',
+      value: value('time'),
+    })}
+    ${parts.button('Try', 'plain', { 'data-without-script': true })}
+  </form>
+  <p class="hint">The visitor begins as this browser. Most iPads say that they are a Mac,
+    and get what Macs get.</p>`
 }
 
-interface FormProps {
-  destinations: readonly RuledDestination[]
-  /** The one that is changed; undefined for a new one. */
-  at: number | undefined
-}
-
-function formCard(context: PageContext, link: Link, { destinations, at }: FormProps): Html {
+function ruleForm(context: PageContext, link: Link, { destinations, open }: ListProps): Html {
   const { deps, user, form, refusal } = context
-  const stored = at === undefined ? undefined : destinations[at]
-  const { when = {}, url = '' } = stored ?? {}
+  const at = typeof open === 'number' ? open : undefined
+  const { when = {}, url = '' } = at === undefined ? {} : (destinations[at] ?? {})
   const isSent = refusal !== undefined && form.text('action') === 'save'
-  const chosen = (name: 'os' | 'device' | 'days') => (isSent ? form.all(name) : (when[name] ?? []))
-  const timeText = (time: string | undefined) => time && localText(Date.parse(time), user.zone)
-  const group = (name: 'os' | 'device' | 'days', legend: string) =>
-    checkboxes({
+  const known = linesOf(when)
+  const used = isSent ? usedLines(form) : known.length > 0 ? known : (['os'] as const)
+  const hasCountries = deps.destinationPolicy.hasCountries || known.includes('country')
+  const controls = lineControls(context, when)
+  const lines = (Object.keys(controls) as Line[]).filter((one) => one !== 'country' || hasCountries)
+  return html`<div class="rule-form" id="edit">
+    ${parts.form(
+      user,
+      pathOf(link),
+      [
+        parts.hiddenFields({
+          action: 'save',
+          at: at ?? '',
+          version: isSent ? form.text('version') : versionOf(destinations),
+        }),
+        html`<h3>${at === undefined ? 'New destination' : `Destination ${at + 1}`}</h3>
+          <p class="hint">All conditions must hold. Of several values of one, any may.</p>`,
+        lines.map((line) => conditionLine(line, controls[line])),
+        lineMenu(lines, used),
+        parts.urlField({
+          ...typed(context, 'url', url),
+          label: 'Go to',
+          required: true,
+          extra: { autofocus: refusedFirst(context) === 'url' },
+        }),
+        html`<div class="row">
+          ${parts.button(at === undefined ? 'Add' : 'Save', 'primary', { id: 'save-rule' })}
+          ${destinations.length > 0 && parts.linkButton('Cancel', `${pathOf(link)}#destinations`)}
+        </div>`,
+      ],
+      { ...inPlace(link), 'data-asks': isSent ? 'unsaved' : true },
+    )}
+  </div>`
+}
+
+/** The first refused field in the order of the form. */
+const refusedFirst = ({ refusal }: PageContext) => FIELDS.find((name) => errorOf(refusal, name))
+
+/** The controls of each line, with what is stored or was sent. */
+function lineControls(context: PageContext, when: Conditions): Record<Line, Value> {
+  const { user, form, refusal } = context
+  const isSent = refusal !== undefined && form.text('action') === 'save'
+  const focused = (name: string) => ({ autofocus: name === refusedFirst(context) })
+  const choice = (name: 'os' | 'device' | 'days') =>
+    toggles({
       name,
-      legend,
-      choices: choicesOf[name],
-      chosen: chosen(name),
+      chosen: isSent ? form.all(name) : (when[name] ?? []),
       error: errorOf(refusal, name),
     })
   const field = (name: string, label: string, text: string | undefined, example: string) =>
@@ -323,47 +416,33 @@ function formCard(context: PageContext, link: Link, { destinations, at }: FormPr
       ...typed(context, name, text),
       label,
       autocomplete: 'off',
-      extra: { placeholder: example, spellcheck: 'false' },
+      extra: { placeholder: example, spellcheck: 'false', ...focused(name) },
     })
-  const time = (name: 'from' | 'until', label: string) =>
-    parts.field({ ...typed(context, name, timeText(when[name])), label, type: 'datetime-local' })
-  const zone = isSent ? form.text('zone') : (when.zone ?? user.zone)
-  return html`<section class="card" id="edit">
-    <h2>${at === undefined ? 'Add a destination' : `Destination ${at + 1}`}</h2>
-    ${parts.form(user, pathOf(link), [
-      parts.hiddenFields({
-        action: 'save',
-        at: at ?? '',
-        version: isSent ? form.text('version') : versionOf(destinations),
+  const time = (name: 'from' | 'until', label: string) => {
+    const text = when[name] && localText(Date.parse(when[name]), user.zone)
+    const extra = focused(name)
+    return parts.field({ ...typed(context, name, text), label, type: 'datetime-local', extra })
+  }
+  const [start, end] = when.hours?.split('-') ?? []
+  const hour = (name: string, label: string, text: string | undefined) =>
+    parts.field({ ...typed(context, name, text), label, type: 'time', extra: focused(name) })
+  return {
+    os: choice('os'),
+    device: choice('device'),
+    language: field('language', 'Languages', when.language?.join(', '), 'de, pt-BR'),
+    country: field('country', 'Countries', when.country?.join(', '), 'DE, AT'),
+    query: field('query', 'Query', when.query && queryText(when.query), 'v=2, preview'),
+    dates: [time('from', 'From'), time('until', 'Until')],
+    week: [
+      choice('days'),
+      hour('hours', 'From', start),
+      hour('hours_until', 'Until', end === '24:00' ? '' : end),
+      parts.select({
+        name: 'zone',
+        label: 'Time zone',
+        value: isSent ? form.text('zone') : (when.zone ?? user.zone),
+        choices: TIME_ZONES.map((value) => ({ value, label: zoneName(value) })),
       }),
-      parts.urlField({ ...typed(context, 'url', url), label: 'Long URL', required: true }),
-      html`<p class="hint">All conditions must hold. Of several values of one, any may.</p>`,
-      group('os', 'System'),
-      group('device', 'Device'),
-      html`<div class="columns small">
-        ${field('language', 'Languages', when.language?.join(', '), 'de, pt-BR')}
-        ${
-          deps.destinationPolicy.hasCountries &&
-          field('country', 'Countries', when.country?.join(', '), 'DE, AT')
-        }
-        ${field('query', 'Query', when.query && queryText(when.query), 'v=2, preview')}
-        ${time('from', 'From')}
-        ${time('until', 'Until')}
-      </div>`,
-      group('days', 'Days'),
-      html`<div class="columns small">
-        ${field('hours', 'Hours', when.hours, '18:00-02:00')}
-        ${parts.select({
-          name: 'zone',
-          label: 'Time zone of days and hours',
-          value: zone,
-          choices: TIME_ZONES.map((value) => ({ value, label: zoneName(value) })),
-        })}
-      </div>`,
-      html`<div class="row">
-        ${parts.button(at === undefined ? 'Add' : 'Save')}
-        ${at !== undefined && parts.linkButton('Cancel', pathOf(link))}
-      </div>`,
-    ])}
-  </section>`
+    ],
+  }
 }

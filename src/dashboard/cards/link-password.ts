@@ -1,70 +1,48 @@
 import { type Html, html } from '../../lib/html.ts'
-import type { Link } from '../../links/link.ts'
 import { LINK_PASSWORD_MAX, LINK_PASSWORD_MIN, LinkPassword } from '../../links/link-passwords.ts'
-import { changeLink } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import type { PageContext } from '../auth/guard.ts'
 import { refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf } from '../ui/form.ts'
-import { linkPath, replacesMain } from '../ui/link-parts.ts'
 
 /** The password that visitors of a link enter: set, changed, removed, and never shown. */
 
 const FIELD = 'link_password'
-const REMOVE = { name: 'remove', value: '1', formnovalidate: true }
+const REMOVE = 'remove_password'
 
-/** Sets the password in the form, or removes it. */
-export async function saveLinkPassword(context: PageContext, { code }: Link): Promise<void> {
-  const { deps, user, form } = context
-  const password = form.has('remove') ? null : form.raw(FIELD)
-  if (password !== null && !LinkPassword.safeParse(password).success) {
-    throw refuseAt(FIELD, `Use ${LINK_PASSWORD_MIN} to ${LINK_PASSWORD_MAX} characters.`)
-  }
-  await changeLink(deps, user.account, code, { password })
+/** Null removes it; undefined: it stays. Throws `FormRefusal`. */
+export function typedPassword({ form }: PageContext): string | null | undefined {
+  if (form.has(REMOVE)) return null
+  const password = form.raw(FIELD)
+  if (password === '') return undefined
+  if (LinkPassword.safeParse(password).success) return password
+  throw refuseAt(FIELD, `Use ${LINK_PASSWORD_MIN} to ${LINK_PASSWORD_MAX} characters.`)
 }
 
-/** `done`: the confirmation of the last change. */
-export function linkPasswordCard(
-  context: PageContext,
-  { code }: Link,
-  properties: LinkProperties,
-  done: Html | false,
+export function passwordFields(
+  { form, refusal }: PageContext,
+  { password }: LinkProperties,
+  focus: string | undefined,
 ): Html {
-  const { user, refusal } = context
-  const isSet = properties.password !== null
-  const action = `${linkPath(code)}/password`
+  const isSet = password !== null
   const error = errorOf(refusal, FIELD)
-  return html`<section class="card" id="password">
-    <h2>Password</h2>
-    <p>${
-      isSet
-        ? 'Visitors must enter the password of this link, once in 12 hours.'
-        : 'Visitors are not asked for a password.'
-    }</p>
-    ${parts.form(
-      user,
-      action,
-      [
-        // Else password managers would store it as that of the account.
-        html`<input name="username" value="${code}" autocomplete="username" hidden>`,
-        parts.field({
-          name: FIELD,
-          type: 'password',
-          label: isSet ? 'New password' : 'Password for visitors',
-          hint: `At least ${LINK_PASSWORD_MIN} characters. It protects the short link, not the page
-            behind it: visitors can pass on the destination.`,
-          error,
-          required: true,
-          autocomplete: 'new-password',
-          extra: { autofocus: error !== undefined },
-        }),
-        html`<div class="row">
-          ${parts.button(isSet ? 'Change the password' : 'Set the password', 'plain')}
-          ${isSet && parts.button('Remove the password', 'plain', REMOVE)}${done}
-        </div>`,
-      ],
-      replacesMain(action),
-    )}
-  </section>`
+  const isLost = refusal !== undefined && error === undefined && form.raw(FIELD) !== ''
+  return html`
+    ${parts.field({
+      name: FIELD,
+      type: 'password',
+      label: isSet ? 'New password' : 'Password for visitors',
+      hint: `${isSet ? 'Visitors enter it once in 12 hours. ' : ''}At least ${LINK_PASSWORD_MIN}
+        characters. It protects the short link, not the page behind it: visitors can pass on the
+        destination.`,
+      error,
+      autocomplete: 'new-password',
+      extra: { autofocus: focus === FIELD },
+    })}
+    ${isLost && html`<p class="error" data-without-script>Enter the password again.</p>`}
+    ${
+      isSet &&
+      parts.checkbox({ name: REMOVE, label: 'Remove the password', isChecked: form.has(REMOVE) })
+    }`
 }

@@ -1,10 +1,7 @@
-import { AppError } from '../../errors.ts'
+import type { AppError } from '../../errors.ts'
 import { isTimeZone } from '../../hits/range.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
-import type { Link } from '../../links/link.ts'
-import { propertiesOf } from '../../links/link-change.ts'
-import { changeProperties } from '../../links/properties.ts'
 import {
   type Kind,
   type LinkProperties,
@@ -23,11 +20,10 @@ import { FormRefusal, refuseAt, wordingOf } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
-import { linkPath, replacesMain } from '../ui/link-parts.ts'
 import { offeredTags } from '../ui/link-table.ts'
 import { localText, parseLocal } from '../ui/local-time.ts'
 
-/** The properties of a link as one form. */
+/** The properties of a link as fields of a form. */
 
 type Name = SettableName
 
@@ -54,7 +50,7 @@ function zoneIn(context: PageContext): string {
 }
 
 /** The fields that differ from those of the page that the form came from, as JSON of the API. */
-function readChanges(context: PageContext) {
+export function readChanges(context: PageContext) {
   const { form } = context
   const zone = zoneIn(context)
   const body: Partial<Record<Name, unknown>> = {}
@@ -70,13 +66,13 @@ function readChanges(context: PageContext) {
 }
 
 /** Another tab may have changed the other fields meanwhile. */
-function isChanged(form: Form, name: Name): boolean {
+export function isChanged(form: Form, name: string): boolean {
   const [before] = form.all(`was_${name}`)
   return before === undefined ? form.has(name) : fingerprint(form.text(name)) !== before
 }
 
 /** A hash, so that the form has a long note once. Browsers send line breaks as CR LF. */
-const fingerprint = (text: string): string =>
+export const fingerprint = (text: string): string =>
   Bun.hash(text.trim().replace(/\r\n?/g, '\n')).toString(36)
 
 /** Undefined for a text that is too long for its field: cut, it would be a different one. */
@@ -116,31 +112,26 @@ function messageOf({ kind }: SettableProperty, problem: string, zone: string): s
 
 export const BAD_ORDER = 'The link must expire after it starts.'
 
-/** Throws `quota_exceeded`, and `FormRefusal` for bad fields. */
-export async function saveProperties(context: PageContext, link: Link): Promise<void> {
-  const { deps, user } = context
-  const { body, errors } = readChanges(context)
-  if (Object.keys(errors).length > 0) throw new FormRefusal(errors)
-  if (Object.keys(body).length === 0) return
-  const change = propertiesOf(deps.addresses, PropertiesBody.parse(body))
-  try {
-    await changeProperties(deps, user.account, [link.code], change)
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    if (/^(url_blocked|own_host)$/.test(error.code)) throw refuseAt('expired_url', wordingOf(error))
-    if (error.message !== BAD_TIMES) throw error
-    throw refuseAt(change.expires_at === undefined ? 'starts_at' : 'expires_at', BAD_ORDER)
-  }
+/** Where a change of properties that was refused has its mistake. Undefined: nowhere alone. */
+export function refusedField(error: AppError, change: PropertiesChange): FormRefusal | undefined {
+  if (/^(url_blocked|own_host)$/.test(error.code)) return refuseAt('expired_url', wordingOf(error))
+  if (error.message !== BAD_TIMES) return undefined
+  return refuseAt(change.expires_at === undefined ? 'starts_at' : 'expires_at', BAD_ORDER)
 }
 
-/** `done`: the confirmation of the last change. */
-export async function propertiesForm(
+interface PropertyFields {
+  field: (name: Name) => Html
+  /** When the link works, and for how many visits. */
+  rules: Html
+}
+
+/** The fields with what is stored or was sent. `focus`: the name of the one to begin with. */
+export function propertyFields(
   context: PageContext,
-  link: Link,
   properties: LinkProperties,
-  done: Html | false,
-): Promise<Html> {
-  const { deps, user, form, refusal } = context
+  focus: string | undefined,
+): PropertyFields {
+  const { form, refusal } = context
   const isRefused = refusal && FIELDS.some(({ name }) => form.has(name))
   const zone = zoneIn(context)
   const stored = storedTexts(properties, zone)
@@ -151,30 +142,31 @@ export async function propertiesForm(
     // For an accepted text that is longer when it is shown, the stored one.
     return sentText(form, property) ?? (errors[name] ? '' : stored[name])
   })
-  const action = `${linkPath(link.code)}/properties`
   const before = FIELDS.map((property) => [
     `was_${property.name}`,
     isRefused ? (sentText(form, property, 'was_') ?? '') : fingerprint(stored[property.name]),
   ])
-  const saveKind = link.url === null ? 'plain' : 'primary'
-  return html`<section class="card" id="properties">
-    <h2>Properties</h2>
-    ${parts.form(
-      user,
-      action,
-      [
-        parts.hiddenFields({ ...Object.fromEntries(before), zone }),
-        aboutFields(texts, errors, await offeredTags(deps, user.account)),
-        ruleFields(texts, errors, zone),
-        html`<div class="row">
-          ${parts.button('Save', saveKind, { id: 'save-properties' })}
-          ${done}
-        </div>`,
-      ],
-      replacesMain(action),
-    )}
-  </section>`
+  const fieldOf = (property: SettableProperty) => textField(texts, errors, property, focus)
+  const flags = RULES.filter(({ kind }) => kind === 'flag')
+  const others = RULES.filter(({ kind }) => kind !== 'flag')
+  return {
+    field: (name) => html`${FIELDS.filter((one) => one.name === name).map(fieldOf)}`,
+    rules: html`
+      ${parts.hiddenFields({ ...Object.fromEntries(before), zone })}
+      <div class="columns small">${others.map(fieldOf)}</div>
+      <p class="hint">Times in ${zoneName(zone)}.
+        <a href="/app/account">Change the time zone</a></p>
+      ${flags.map(({ name, label }) =>
+        parts.checkbox({ name, label, isChecked: texts[name] === '1' }),
+      )}`,
+  }
 }
+
+/** Completes the tags in a field `tags`. */
+export const tagOptions = async ({ deps, user }: PageContext): Promise<Html> =>
+  html`<datalist id="tags">${(await offeredTags(deps, user.account)).map(
+    (tag) => html`<option value="${tag}"></option>`,
+  )}</datalist>`
 
 /** The properties that one sets most often, in the form that creates a link. */
 const OF_NEW_LINKS = ['title', 'tags', 'starts_at', 'expires_at', 'max_hits'] as const
@@ -202,10 +194,13 @@ export function newPropertyFields(
   const texts = textOfEach((property) => (isRefused ? (sentText(form, property) ?? '') : ''))
   const hasError = NEW.some(({ name }) => errors[name])
   const isOpen = NEW.some(({ name }) => texts[name] !== '')
+  const focus = NEW.find(({ name }) => errors[name])?.name
   const markup = html`<details ${attributes({ class: 'more-fields', open: hasError || isOpen })}>
     <summary>More: title, tags, dates</summary>
     ${parts.hiddenFields({ zone })}
-    <div class="columns small">${NEW.map((property) => textField(texts, errors, property))}</div>
+    <div class="columns small">${NEW.map((property) =>
+      textField(texts, errors, property, focus),
+    )}</div>
     <p class="hint">Times in ${zoneName(zone)}.</p>
   </details>`
   return { markup, hasError }
@@ -223,36 +218,7 @@ const storedTexts = (properties: LinkProperties, zone: string): Texts =>
     return visible(Array.isArray(value) ? value.join(', ') : String(value))
   })
 
-const ABOUT = FIELDS.filter(({ isRule }) => !isRule)
 const RULES = FIELDS.filter(({ isRule }) => isRule)
-
-function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Html {
-  const options = tags.map((tag) => html`<option value="${tag}"></option>`)
-  return html`
-    <div class="columns small">
-      ${ABOUT.map((property) => textField(texts, errors, property))}
-      <datalist id="tags">${options}</datalist>
-    </div>`
-}
-
-/** Open if a rule is set or refused. */
-function ruleFields(texts: Texts, errors: Errors, zone: string): Html {
-  const isOpen = RULES.some(({ name }) => texts[name] !== '' || errors[name])
-  const flags = RULES.filter(({ kind }) => kind === 'flag')
-  const others = RULES.filter(({ kind }) => kind !== 'flag')
-  const fields = html`
-    <div class="columns small">
-      ${others.map((property) => textField(texts, errors, property))}
-    </div>
-    <p class="hint">Times in ${zoneName(zone)}. <a href="/app/account">Change the time zone</a></p>
-    <div class="row">
-      ${flags.map(({ name, label }) => {
-        return parts.checkbox({ name, label, isChecked: texts[name] === '1' })
-      })}
-    </div>`
-  const all = attributes({ open: isOpen })
-  return html`<details ${all}><summary>Rules</summary>${fields}</details>`
-}
 
 type Attributes = Readonly<Record<string, string | number | boolean>>
 
@@ -266,7 +232,12 @@ const CONTROLS: Partial<Record<Kind, { type: ControlType; extra?: Attributes }>>
 }
 type ControlType = 'text' | 'number' | 'datetime-local' | 'textarea'
 
-function textField(texts: Texts, errors: Errors, property: SettableProperty): Html {
+function textField(
+  texts: Texts,
+  errors: Errors,
+  property: SettableProperty,
+  focus: string | undefined,
+): Html {
   const { name, label, kind } = property
   const { type = 'text', extra } = CONTROLS[kind] ?? {}
   // Invisible characters are longer when they are shown.
@@ -282,7 +253,7 @@ function textField(texts: Texts, errors: Errors, property: SettableProperty): Ht
     extra: {
       ...(maxlength && { maxlength, spellcheck: type === 'textarea' ? 'true' : 'false' }),
       // htmx focuses it in a part of a page.
-      autofocus: FIELDS.find((one) => errors[one.name])?.name === name,
+      autofocus: name === focus,
       ...extra,
     },
   })

@@ -1,29 +1,26 @@
 import { hasRole } from '../../accounts/roles.ts'
 import { modulesOf } from '../../draw/matrix.ts'
-import {
-  parsePrintOptions,
-  type QrOptions,
-  qrQueryOf,
-  sizeProblem,
-  URL_CAPTION,
-} from '../../draw/options.ts'
+import { parsePrintOptions, type QrOptions, sizeProblem, URL_CAPTION } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
 import { authorOf, ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { icon } from '../ui/icons.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
 import {
   apiQueryOf,
+  formQueryOf,
   parseQrChoice,
   QR_ERROR_PLACES,
   type QrChoice,
   qrFields,
   scanWarning,
 } from '../ui/qr-fields.ts'
+import { refsOf } from './hits.ts'
 
 /** A link's QR code: its options, a preview, downloads. Charged like pages. */
 
@@ -57,9 +54,8 @@ export async function keepRef(
   context: PageContext,
   { ref }: Pick<QrOptions, 'ref'>,
 ): Promise<void> {
-  const { qrSettings } = context.deps.data
-  if (ref === undefined || qrSettings.listRefs(context.user.account.id).includes(ref)) return
-  await qrSettings.addRef({ author: authorOf(context), ref })
+  if (ref === undefined || refsOf(context).includes(ref)) return
+  await context.deps.data.qrSettings.addRef({ author: authorOf(context), ref })
 }
 
 const definedOf = (query: Query): Record<string, string> =>
@@ -100,42 +96,69 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
   const shown = { ...choice, options, errors: { ...errors, ...choice.errors } }
   const path = linkPath(code)
   const page = `${path}/qr`
+  const drawn = formQueryOf({ ...options, mm: undefined })
+  if (chosen.alias !== undefined) drawn.set('alias', chosen.alias)
+  const image = `${path}/qr.svg?${drawn}`
   return html`
     <section class="card" id="qr">
-      <h2>QR code</h2>
-      ${presetLinks(data.qrSettings.listPresets(accountId), page)}
+      <h2 class="visually-hidden">QR code</h2>
       <div class="qr-side">
-        ${preview(link, { address, alias: chosen.alias, modules }, shown)}
-        <form method="get" action="${page}" class="form" hx-get="${page}"
-          hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
-          hx-select="#qr-preview" hx-swap="outerHTML"
-          hx-select-oob="${QR_ERROR_PLACES.join(',')}">
+        <form method="get" action="${page}" class="form" id="qr-options" hx-get="${page}"
+          ${LIVE_PREVIEW}>
+          ${presetLinks(data.qrSettings.listPresets(accountId), page)}
           ${addressField(deps, link, alias)}
           ${qrFields(shown, { hasLogo, hasCapitals })}
           <div class="row">
             ${parts.button('Show', 'plain', { 'data-without-script': true })}
-            ${Object.keys(TYPES).map((format) =>
-              parts.button(`Download ${format.toUpperCase()}`, 'plain', {
-                formaction: `${path}/qr.${format}`,
-              }),
-            )}
-            <button type="button" class="button plain" hidden data-needs-script
-              data-copy-image="${`${path}/qr.png`}">Copy as image</button>
-            <button type="button" class="button plain" hidden data-needs-script data-print>
-              Print</button>
+            ${parts.offer(user, QR_SETTINGS_PATH, [
+              parts.button('Save as preset…', 'plain', { formaction: QR_SETTINGS_PATH }),
+              parts.linkButton(hasLogo ? 'Logo and presets' : 'Add a logo', QR_SETTINGS_PATH),
+            ])}
           </div>
-          ${parts.offer(
-            user,
-            QR_SETTINGS_PATH,
-            html`<div class="row">
-              ${parts.button('Save as preset…', 'plain', { formaction: QR_SETTINGS_PATH })}
-              ${parts.linkButton(hasLogo ? 'Logo and presets' : 'Add a logo', QR_SETTINGS_PATH)}
-            </div>`,
-          )}
         </form>
+        <div class="qr-aside">
+          ${qrPreview({ image, address }, shown)}
+          ${downloads(path)}
+          ${printGuide(modules, options)}
+        </div>
       </div>
     </section>`
 }
+
+/** Attributes of a form of options: a change replaces the preview and the messages of options. */
+export const LIVE_PREVIEW = attributes({
+  'hx-trigger': 'input delay:250ms',
+  'hx-sync': 'this:replace',
+  'hx-target': '#qr-preview',
+  'hx-select': '#qr-preview',
+  'hx-swap': 'outerHTML',
+  'hx-select-oob': [...QR_ERROR_PLACES, '#qr-guide'].join(','),
+})
+
+const FILES: Readonly<Record<keyof typeof TYPES, string>> = {
+  png: 'PNG, for screens and documents',
+  svg: 'SVG, for print at every size',
+  pdf: 'PDF, in the width on paper',
+}
+
+/**
+ * Outside of the form of options, which they send: htmx follows the clicks inside of it. The
+ * browser opens the menu, also without scripts.
+ */
+const downloads = (path: string): Html => html`
+  <div class="row">
+    <button type="button" class="button primary" popovertarget="download-menu">
+      Download ${icon('chevron-down')}</button>
+    <div id="download-menu" class="menu" popover>
+      ${Object.entries(FILES).map(([format, label]) => {
+        const all = { class: 'menu-item', form: 'qr-options', formaction: `${path}/qr.${format}` }
+        return html`<button ${attributes(all)}>${label}</button>`
+      })}
+    </div>
+    <button type="button" class="button plain" hidden data-needs-script form="qr-options"
+      data-copy-image="${`${path}/qr.png`}">Copy as image</button>
+    <button type="button" class="button plain" hidden data-needs-script data-print>Print</button>
+  </div>`
 
 /** Absent for a link without aliases. */
 function addressField({ addresses, data }: DashboardDeps, link: Link, alias: string) {
@@ -155,32 +178,20 @@ function addressField({ addresses, data }: DashboardDeps, link: Link, alias: str
   })
 }
 
-interface PreviewContent {
-  address: string
-  /** The form's field. */
-  alias: string | undefined
-  /** On one side of the code, with its margin. */
-  modules: number
-}
-
 const NOT_DRAWN = 'Our typeface lacks letters of the short URL: it is left out below the code.'
 
-/** Options with a problem have no preview but the message. */
-function preview(
-  link: Link,
-  { address, alias, modules }: PreviewContent,
+/** `image`: the path of the picture. Options with a problem have the message instead. */
+export function qrPreview(
+  { image, address }: { image: string; address: string },
   { options, errors }: QrChoice,
 ): Html {
   const isBare = options.caption === URL_CAPTION && urlCaption(address) === ''
   const warning = isBare ? NOT_DRAWN : scanWarning(options)
-  const query = qrQueryOf({ ...options, mm: undefined })
-  if (alias !== undefined) query.set('alias', alias)
-  const src = `${linkPath(link.code)}/qr.svg?${query}`
-  const caption =
-    options.caption === '' && html`<figcaption class="code">${addressText(address)}</figcaption>`
+  const shown = addressText(address)
+  const caption = options.caption === '' && html`<figcaption class="code">${shown}</figcaption>`
   const problems = Object.values(errors)
   const picture = html`<figure class="printed${options.transparent ? ' see-through' : ''}"><img
-    class="qr" src="${src}" width="240" alt="QR code of ${link.code}">${caption}</figure>`
+    class="qr" src="${image}" width="360" alt="QR code of ${shown}">${caption}</figure>`
   return html`
     <div id="qr-preview">
       ${
@@ -193,20 +204,22 @@ function preview(
             )
       }
       ${warning && problems.length === 0 && parts.notice('note', html`<p>${warning}</p>`)}
-      ${printGuide(modules, options)}
     </div>`
 }
 
 /** Millimetres of a module below which many printers and phones fail. */
 const MODULE_MIN_MM = 0.35
 
-/** What the chosen size means on paper, and how to choose another one. */
-function printGuide(modules: number, { mm = 40, margin }: QrOptions): Html {
+/**
+ * What the chosen size means on paper, and how to choose another one. `modules`: on one side, with
+ * the margin.
+ */
+export function printGuide(modules: number, { mm = 40, margin }: QrOptions): Html {
   const module = mm / modules
   const codeMm = mm - 2 * margin * module
   const isSmall = module < MODULE_MIN_MM
   return html`
-    <details class="print-guide">
+    <details class="print-guide" id="qr-guide">
       <summary>${mm} mm on paper: scans from ${distance(codeMm * 10)}</summary>
       <p>${
         isSmall
@@ -232,7 +245,7 @@ function presetLinks(
   path: string,
 ): Html | false {
   const links = presets.map(({ name, options }) => {
-    const href = `${path}?${qrQueryOf(options)}#qr`
+    const href = `${path}?${formQueryOf(options)}#qr`
     return html`<li><a class="button plain" href="${href}">${name}</a></li>`
   })
   return links.length > 0 && html`<ul class="row" aria-label="Presets">${links}</ul>`

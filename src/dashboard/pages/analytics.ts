@@ -1,4 +1,10 @@
 import type { AccountRow } from '../../accounts/store.ts'
+import {
+  CAMPAIGN_LINKS_MAX,
+  type CampaignReport,
+  type CampaignRow,
+  campaignReport,
+} from '../../analytics/campaigns.ts'
 import { visitsCsv } from '../../analytics/read.ts'
 import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
 import type { RangeTopLink } from '../../analytics/top.ts'
@@ -12,12 +18,15 @@ import { VISIT_KINDS } from '../../visits/values.ts'
 import { type PageContext, requireAccount } from '../auth/guard.ts'
 import {
   ANALYTICS_PATH,
+  analyticsTabs,
+  CAMPAIGNS_PATH,
   daysOf,
   HIT_COUNT_ID,
   type HitsPage,
   linkHits,
   readChart,
   readRange,
+  refsOf,
   visitPanels,
 } from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -30,12 +39,13 @@ import {
   outOfBand,
   parseRange,
   periodOf,
+  rangeBar,
   refreshedHits,
 } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
-import { linkPath } from '../ui/link-parts.ts'
+import { addressText, linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
-import { knownPart, PANELS, valueTable } from '../ui/visit-panels.ts'
+import { changeText, knownPart, PANELS, valueTable } from '../ui/visit-panels.ts'
 
 const TOP_ROWS = 10
 
@@ -54,6 +64,10 @@ export const analyticsPages = signedInPages({
       return analyticsPage(context, report, chart)
     },
   },
+  'GET /app/analytics/campaigns': viewer(campaignsPage, {
+    offers: [{ label: 'Campaigns', words: 'utm analytics report' }],
+  }),
+  'GET /app/analytics/campaigns.csv': viewer(campaignsFile),
   'GET /app/analytics/:code': viewer((context) =>
     wantsFragment(context.request)
       ? refreshedLink(context)
@@ -98,7 +112,9 @@ async function analyticsPage(
   const account = requireAccount(context)
   return page(context, {
     title: report.label,
-    ...(report.scope && { back: { href: ANALYTICS_PATH, label: 'Analytics of all links' } }),
+    ...(report.scope
+      ? { back: { href: ANALYTICS_PATH, label: 'Analytics of all links' } }
+      : { tabs: analyticsTabs('hits', chart.chosen.query) }),
     main: html`
       ${report.note && html`<p class="hint">${report.note}</p>`}
       ${hitSection(report, chart)}
@@ -113,9 +129,9 @@ interface TopCard {
   chart: HitChart
 }
 
-async function topCard({ top }: DashboardDeps, { account, report, chart }: TopCard): Promise<Html> {
+async function topCard(deps: DashboardDeps, { account, report, chart }: TopCard): Promise<Html> {
   const { bounds } = chart.range
-  const { links, isExact } = await top.findInRange({
+  const { links, isExact } = await deps.top.findInRange({
     accountId: account.id,
     linkIds: 'linkIds' in report.counted ? report.counted.linkIds : undefined,
     from: bounds[0] ?? 0,
@@ -128,18 +144,21 @@ async function topCard({ top }: DashboardDeps, { account, report, chart }: TopCa
     html`<p class="hint">Hits ${period}.${
       !isExact && ' Among the links with the most hits of all time and the newest ones.'
     }</p>`,
-    topTable(links, period),
+    topTable(deps, links, period),
   ])
 }
 
 /** A bar behind each row shows its share of the first row. */
-function topTable(links: readonly RangeTopLink[], period: string): Html {
+function topTable(deps: DashboardDeps, links: readonly RangeTopLink[], period: string): Html {
   const most = Math.max(...links.map(({ hits }) => hits))
   const linkCell = ({ code, url, title, hits }: RangeTopLink) => {
     const { start, host, rest } = shownUrl(url ?? '')
+    const link = deps.data.links.findByCode(code)
+    const address = link ? addressText(deps.addresses.display(link)) : code
+    const to = url === null ? 'reserved' : start + host + rest
     return html`${parts.shareBar(hits / most)}
-      <a class="code" href="${linkPath(code)}">${code}</a>${title && html` ${title}`}
-      <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`
+      <a href="${linkPath(code)}"><strong>${title ?? address}</strong></a>
+      <div class="hint cut">${title !== null && html`${address} → `}${to}</div>`
   }
   const columns = {
     Link: linkCell,
@@ -258,4 +277,119 @@ function startText({ unit, bounds, zone }: HitRange, i: number): string {
   if (unit !== 'hour') return String(dateOf(hour, zone))
   const time = zonedHour(hour, zone)
   return time.toString({ timeZoneName: 'never', smallestUnit: 'minute' })
+}
+
+/** Hits and scans by the campaign parameters of destinations. */
+
+type Campaigns = CampaignReport & Pick<HitChart, 'chosen' | 'range' | 'now'>
+
+async function readCampaigns({ deps, user, query }: PageContext): Promise<Campaigns> {
+  const accountId = user.account.id
+  const chosen = parseRange(query)
+  const { choice } = chosen
+  const range = await readRange(deps, { counted: { accountId }, zone: user.zone, choice })
+  const ends = (hours: readonly number[]) => [hours[0] ?? 0, hours.at(-1) ?? 0] as const
+  const report = await campaignReport(deps, {
+    accountId,
+    range: ends(range.bounds),
+    previous: range.previous && ends(range.previous),
+    days: daysOf(range.bounds),
+    refs: refsOf({ deps, user }),
+  })
+  return { ...report, chosen, range, now: deps.clock() }
+}
+
+async function campaignsPage(context: PageContext): Promise<Response> {
+  const report = await readCampaigns(context)
+  const { chosen, campaigns, total } = report
+  const none =
+    total > 0 ? html`<div class="empty">No hits ${periodOf(report)}.</div>` : NO_CAMPAIGNS
+  return page(context, {
+    title: 'Analytics',
+    tabs: analyticsTabs('campaigns', chosen.query),
+    main: html`<section class="card" id="hits-section">
+      <h2 class="visually-hidden">Campaigns</h2>
+      ${rangeBar({ path: CAMPAIGNS_PATH }, report)}
+      ${campaigns.length > 0 ? campaignTable(report) : none}
+    </section>`,
+  })
+}
+
+const NO_CAMPAIGNS = parts.emptyState(
+  'No campaigns yet',
+  html`<p>Links whose URL has <strong>utm_campaign</strong>, <strong>utm_source</strong> or
+      <strong>utm_medium</strong> are added up here. Fill in <strong>Campaign</strong> when you
+      create one.</p>
+    ${parts.linkButton('Create a link', '/app/links?url=', 'primary')}`,
+)
+
+/** Rows of the page; the file has all. */
+const ROWS_MAX = 100
+/** Links whose codes fit an address. */
+const REPORT_MAX = 200
+
+interface CampaignLine extends CampaignRow {
+  name: Html
+}
+
+/** A row for each campaign, and below it those of its sources. */
+const rowsOf = ({ campaigns, chosen }: Campaigns): CampaignLine[] =>
+  campaigns.flatMap(({ all, sources }) => {
+    const { codes, campaign } = all
+    const title = html`<strong>${campaign || 'No campaign name'}</strong>`
+    const href = `${ANALYTICS_PATH}?links=${codes.join(',')}&${chosen.query}`
+    const link = codes.length <= REPORT_MAX ? html`<a href="${href}">${title}</a>` : title
+    const name = html`${link} <span class="hint">${parts.plural(codes.length, 'link')}</span>`
+    const sourceLine = (row: CampaignRow) => {
+      const text = [row.source, row.medium].filter(Boolean).join(' / ') || 'No source'
+      return { ...row, name: html`<span class="source">${text}</span>` }
+    }
+    return [{ ...all, name }, ...sources.map(sourceLine)]
+  })
+
+function campaignTable(report: Campaigns): Html {
+  const { chosen, range, total } = report
+  const rows = rowsOf(report)
+  const most = Math.max(...rows.map(({ hits }) => hits), 1)
+  const columns = {
+    'Campaign, source and medium': ({ name, hits }: CampaignLine) =>
+      html`${parts.shareBar(hits / most)}${name}`,
+    Hits: { cell: ({ hits }: CampaignLine) => parts.count(hits), isNumber: true },
+    Scans: { cell: ({ scans }: CampaignLine) => parts.count(scans), isNumber: true },
+    ...(range.previous && {
+      Change: {
+        cell: ({ hits, before }: CampaignLine) => changeText(hits, before),
+        isNumber: true,
+      },
+    }),
+  }
+  const period = periodOf(report)
+  const table = parts.table(`Campaigns ${period}`, rows.slice(0, ROWS_MAX), columns, {
+    isNarrow: true,
+  })
+  const half = CAMPAIGN_LINKS_MAX / 2
+  return html`
+    <p class="hint">Hits ${period} of links with campaign parameters in their URL.${
+      total > CAMPAIGN_LINKS_MAX &&
+      ` Of ${parts.count(total)} links, these are the newest ${half} and the ${half} with the most
+        hits of all time.`
+    }</p>
+    <div class="shares">${table}</div>
+    <div class="row apart">
+      <p class="hint">${rows.length > ROWS_MAX && `The first ${ROWS_MAX} rows; the file has all. `}
+        Scans are visits with the word of a code in the address, by UTC day.</p>
+      <p><a href="${`${CAMPAIGNS_PATH}.csv?${chosen.query}`}" download>Download as CSV</a></p>
+    </div>`
+}
+
+async function campaignsFile(context: PageContext): Promise<Response> {
+  const { campaigns, range } = await readCampaigns(context)
+  const head = ['campaign', 'source', 'medium', 'links', 'hits', 'scans', 'hits_before']
+  const lines = campaigns
+    .flatMap(({ sources }) => sources)
+    .map(({ campaign, source, medium, codes, hits, scans, before }) =>
+      csvLine([campaign, source, medium, codes.length, hits, scans, range.previous ? before : '']),
+    )
+  const name = `campaigns-${range.first}-to-${range.last}.csv`
+  return fileResponse(BYTE_ORDER_MARK + csvLine(head) + lines.join(''), { name, type: CSV_TYPE })
 }

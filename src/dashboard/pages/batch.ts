@@ -1,4 +1,4 @@
-import { parsePrintOptions } from '../../draw/options.ts'
+import { DASHBOARD_REF, parsePrintOptions } from '../../draw/options.ts'
 import { parseWith } from '../../http/body.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
@@ -104,7 +104,7 @@ const ACTIONS: Readonly<Record<BatchAction, Action>> = {
   },
   qr: {
     onSelected: (context, codes) =>
-      zipOf(context, chosenLinks(context, codes), parsePrintOptions({})),
+      zipOf(context, chosenLinks(context, codes), parsePrintOptions({ ref: DASHBOARD_REF })),
     onAll: () => refuseAll('Download'),
   },
   move: {

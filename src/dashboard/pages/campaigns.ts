@@ -14,7 +14,7 @@ const NAME_LENGTH_MAX = 40
 /** Templates for campaign parameters. */
 export const campaignPages = signedInPages({
   'GET /app/campaigns': editor(templatesPage, {
-    offers: [{ label: 'Campaign templates', words: 'utm parameters' }],
+    offers: [{ label: 'Campaigns', section: 'account', words: 'templates utm parameters' }],
   }),
   'POST /app/campaigns': editor(saveTemplate, templatesPage),
   'POST /app/campaigns/delete': editor(async (context) => {
@@ -57,7 +57,7 @@ function templatesPage(context: PageContext): Response {
   const values = campaignOf((param) => form.text(param))
   return page(context, {
     title: 'Campaign templates',
-    back: { href: '/app/account', label: 'Account' },
+    at: CAMPAIGNS_PATH,
     messages: DONE,
     main: html`
       ${parts.card('Templates', templates.length > 0 ? templateTable(context, templates) : EMPTY)}

@@ -7,7 +7,7 @@ import type { Offer } from '../auth/access.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import { signedInPages } from '../page-routes.ts'
 import { htmlResponse } from '../responses.ts'
-import { page, wantsFragment } from '../ui/layout.ts'
+import { page, SECTIONS, wantsFragment } from '../ui/layout.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
 
 /** “Go to”: a link, a page or an action by a part of its name. Ctrl+K opens it over any page. */
@@ -93,10 +93,11 @@ async function optionsOf(context: PageContext): Promise<Html> {
 function findOffers({ offers }: CurrentUser, text: string): Option[] {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
   const inPlace = (wantedPlace: Offer['place']) =>
-    offers.flatMap(({ place, label, href, words = '' }) => {
-      const all = `${label} ${words}`.toLowerCase()
+    offers.flatMap(({ place, section, label, href, words = '' }) => {
+      const about = section ? SECTIONS[section] : ''
+      const all = `${label} ${about} ${words}`.toLowerCase()
       const isFound = place === wantedPlace && wanted.every((word) => all.includes(word))
-      return isFound ? [{ label, href, about: '' }] : []
+      return isFound ? [{ label, href, about }] : []
     })
   return [...inPlace('navigation'), ...inPlace(undefined)]
 }

@@ -87,7 +87,8 @@ async function move(context: PageContext): Promise<string> {
   if (moved === 0) throw refuse('There are no such links any more.')
   logEvent(context, 'links.moved', { to_account_id: to.id, links: moved })
   const isOver = ids.length === total
-  if (isOver) return listPathWith(parseTableQuery({}), { done: 'moved', n: String(moved) })
+  const message = { done: 'moved', n: String(moved), to: String(to.id) }
+  if (isOver) return listPathWith(parseTableQuery({}), message)
   return movePath({ ...query, moved: String(moved) })
 }
 

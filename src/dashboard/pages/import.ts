@@ -199,6 +199,12 @@ function jobCard(context: PageContext, job: ImportJob): Html {
           created > 0 &&
           parts.buttonForm(user, `${PATH}/start`, `Import ${links}`, { look: 'primary' })
         }
+        ${
+          // They are the newest ones of the list, whatever their dates are.
+          phase === 'done' &&
+          created > 0 &&
+          parts.linkButton('See these links', '/app/links', 'primary')
+        }
         ${parts.linkButton('Download the report', `${PATH}/report.csv`)}
       </div>`,
   )

@@ -1,5 +1,6 @@
 import { findPasswordProblem, PASSWORD_MIN_LENGTH, parseEmail } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
+import { BAD_NAME, nameOfHost, parseAccountName } from '../../accounts/names.ts'
 import {
   findOneTimeLink,
   isFor,
@@ -10,18 +11,19 @@ import {
 import { joinAccount, signUp, useLink } from '../../accounts/operations/registration.ts'
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
+import { readableHost } from '../../addresses/shown-host.ts'
 import { AppError, REFUSALS } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
-import { providerLink } from '../auth/oidc.ts'
+import { OR, providerLink } from '../auth/oidc.ts'
 import { askForCode, countRegistration, findSession, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages } from '../page-routes.ts'
 import { FormRefusal, failAt, refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf, type Form, typed } from '../ui/form.ts'
+import { errorOf, typed } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
 
 /** The pages that create an account or reset its password. */
@@ -93,20 +95,29 @@ function linkOf(
 /** Answers alike, and takes as long, whether or not the address has an account already. */
 async function sendSignUp(
   context: AnonymousContext,
-  email: string,
-  password: string,
+  { email, password, accountName }: ReturnType<typeof parseJoin>,
 ): Promise<Response> {
   const { deps, origin } = context
   countRegistration(context)
   const by: Requester = { queue: 'anonymous', key: networkOf(origin.address) }
   const passwordHash = await deps.passwords.hash(password, by)
-  await signUp({ ...deps, origin }, { email, passwordHash })
+  await signUp({ ...deps, origin }, { email, passwordHash, accountName })
   return seeOther('/app/sign-in?done=signed-up')
+}
+
+/** Whether the page creates an account, and asks for its name. */
+const createsAccount = (flow: JoinFlow, link: OneTimeLinkRow | undefined): boolean =>
+  flow !== 'reset' && !link?.accountId
+
+/** The name of the owner’s account if nobody types one: “Acme” for `go.acme.example`. */
+function usualName({ baseUrl }: DashboardDeps, email = ''): string | undefined {
+  const hosts = [new URL(baseUrl).hostname, email.replace(/.*@/, '')]
+  return hosts.map((host) => nameOfHost(readableHost(host))).find(Boolean)
 }
 
 /** Validates the form, stores the account or its password, and signs in. */
 async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response> {
-  const { deps, form, origin } = context
+  const { deps, origin } = context
   const link = linkOf(context, flow)
   const session = link?.accountId ? findSession(context) : undefined
   if (link && session) {
@@ -114,15 +125,17 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
     return seeOther('/app/links')
   }
   if (!takesPassword(deps, flow)) throw refuse('Sign in with the provider.')
-  const { email, password } = parseJoin(form, findAddress(context, flow, link))
-  if (flow === 'sign-up' || !link) return sendSignUp(context, email, password)
+  const sent = parseJoin(context, flow, link)
+  if (flow === 'sign-up' || !link) return sendSignUp(context, sent)
+  const { email, password, accountName } = sent
   const provedHash = flow === 'setup' ? await proveExisting(context, link, email) : null
   const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
   const { key, stored } = issueKey(deps, undefined, email)
-  const command = { email, passwordHash, key: stored, tokenHash: link.hash, provedHash }
+  const command = { email, passwordHash, accountName, key: stored, tokenHash: link.hash }
   const { personId, hasNewKey: isNew } = await useLink({ ...deps, origin }, link, {
     ...command,
+    provedHash,
     now: deps.clock(),
   }).catch(failAt({ email_taken: 'email', password_needed: 'current' }))
   const person = deps.data.accounts.findPerson(personId)
@@ -148,15 +161,21 @@ function findAddress(
   return person?.email ?? link?.email ?? undefined
 }
 
-/** `address`, if given, takes precedence over the one in the form. Throws `FormRefusal`. */
-function parseJoin(sent: Form, address: string | undefined): { email: string; password: string } {
-  const email = address ?? parseEmail(sent.text('email'))
-  const password = sent.raw('password')
+/** The address of the link takes precedence over the one in the form. Throws `FormRefusal`. */
+function parseJoin(context: AnonymousContext, flow: JoinFlow, link: OneTimeLinkRow | undefined) {
+  const { deps, form } = context
+  const email = findAddress(context, flow, link) ?? parseEmail(form.text('email'))
+  const password = form.raw('password')
   const problem = findPasswordProblem(password, email)
-  if (email !== undefined && !problem) return { email, password }
+  const name = createsAccount(flow, link) ? form.text('account') : ''
+  const usual = flow === 'setup' ? usualName(deps, email) : undefined
+  const accountName = name === '' ? usual : parseAccountName(name, email ?? '')
+  const isNamed = name === '' || accountName !== undefined
+  if (email !== undefined && !problem && isNamed) return { email, password, accountName }
   throw new FormRefusal({
     ...(email === undefined && { email: 'Enter an address like name@example.com.' }),
     ...(problem && { password: problem }),
+    ...(!isNamed && { account: `The name ${BAD_NAME}.` }),
   })
 }
 
@@ -231,28 +250,50 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   const link = linkOf(context, flow)
   const session = findSession(context)
   if (link?.accountId && session) return joinAccountPage(context, link, session.email)
-  const { title, lead, button: label } = TEXTS[flow]
+  const invited = link?.accountId ? invitationOf(context, link) : undefined
+  const { title, lead, button: label } = invited ?? TEXTS[flow]
   const withForm = takesPassword(deps, flow)
   const address = findAddress(context, flow, link)
   const path = pathOf(flow, params.token ?? '')
-  const signIn = link?.accountId ? `/app/sign-in?next=${encodeURIComponent(path)}` : '/app/sign-in'
+  const signIn = invited ? `/app/sign-in?next=${encodeURIComponent(path)}` : '/app/sign-in'
+  const provider = flow === 'invite' && providerLink(deps, path)
+  const account = createsAccount(flow, link) && accountField(context, flow)
+  const fields = joinFields(context, address, account)
+  const button = parts.button(label, provider ? 'plain' : 'primary')
   return authPage(context, {
     title,
     cookies: sender.cookies,
-    main: html`<p>${link?.accountId ? html`${invitationText(context, link)} ` : ''}${
-      withForm ? lead : 'Sign in to create your account.'
-    }</p>
-      ${flow === 'invite' && providerLink(deps, path)}
-      ${withForm && parts.form(sender, path, [joinFields(context, address), parts.button(label)])}
+    main: html`<p>${invited?.text} ${withForm ? lead : 'Sign in to create your account.'}</p>
+      ${provider}
+      ${provider && withForm && OR}
+      ${withForm && parts.form(sender, path, [fields, button])}
       <p class="hint after">Have an account? <a href="${signIn}">Sign in</a></p>`,
   })
 }
 
-/** Names the sender, too: another account may have the same name. */
-function invitationText({ deps }: AnonymousContext, { accountId, personId }: OneTimeLinkRow): Html {
-  const name = accountId ? deps.data.accounts.findById(accountId)?.name : undefined
+/** Names the sender, too: another account may have the same name. At first it is an address. */
+function invitationOf({ deps }: AnonymousContext, { accountId, personId }: OneTimeLinkRow) {
+  const name = (accountId && deps.data.accounts.findById(accountId)?.name) || ''
   const sender = personId ? deps.data.accounts.findPerson(personId)?.email : 'The operator'
-  return html`${sender} invites you to join <strong>${name}</strong>.`
+  const owner = name === sender ? 'their account' : html`the account of <strong>${name}</strong>`
+  const isNamed = !name.includes('@')
+  return {
+    title: isNamed ? `Join ${name}` : 'Join an account',
+    text: html`${sender} invites you to join ${isNamed ? html`<strong>${name}</strong>` : owner}.`,
+    lead: 'Choose a password to sign in with.',
+    button: 'Join',
+  }
+}
+
+function accountField(context: AnonymousContext, flow: JoinFlow): Html {
+  const name = flow === 'setup' ? usualName(context.deps) : undefined
+  const usual = flow === 'setup' ? 'the domain of your e-mail address' : 'your e-mail address'
+  return parts.field({
+    ...typed(context, 'account', name),
+    label: 'Name of the account',
+    autocomplete: 'organization',
+    hint: html`Those whom you invite see it.${name === undefined && ` Empty: ${usual}.`}`,
+  })
 }
 
 /** The invitation of a person who is signed in. */
@@ -265,11 +306,12 @@ function joinAccountPage(
   const { deps, request, params } = context
   const sender = anonymousForm(deps, request)
   const path = pathOf('invite', params.token ?? '')
+  const { title, text } = invitationOf(context, link)
   return authPage(context, {
-    title: 'Join an account',
+    title,
     cookies: sender.cookies,
     main: isFor(email, signedInAs)
-      ? html`<p>You are signed in as ${signedInAs}. ${invitationText(context, link)}
+      ? html`<p>You are signed in as ${signedInAs}. ${text}
           You keep your other accounts.</p>
         ${parts.buttonForm(sender, path, 'Join', { look: 'primary' })}`
       : html`<p>This invitation is for ${email}. You are signed in as ${signedInAs}.</p>
@@ -277,8 +319,15 @@ function joinAccountPage(
   })
 }
 
-/** `address`: fixed by the link, so that it cannot be changed. */
-function joinFields(context: AnonymousContext, address: string | undefined): Html[] {
+/**
+ * `address`: fixed by the link, so that it cannot be changed. `account`: the field for a new one;
+ * an account that exists keeps its name.
+ */
+function joinFields(
+  context: AnonymousContext,
+  address: string | undefined,
+  account: Html | false,
+): Html[] {
   const { form, refusal } = context
   const email = typed(context, 'email')
   const currentError = errorOf(refusal, 'current')
@@ -311,5 +360,6 @@ function joinFields(context: AnonymousContext, address: string | undefined): Htm
       error: passwordError,
       extra: { autofocus: startsAtPassword },
     }),
+    ...(account && !asksCurrent ? [account] : []),
   ]
 }

@@ -15,6 +15,7 @@ import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { confirmPage, page, wantsFragment } from '../ui/layout.ts'
+import { day } from '../ui/local-time.ts'
 
 const PATH = '/app/keys'
 
@@ -22,7 +23,10 @@ const PATH = '/app/keys'
 export const keyPages = signedInPages({
   'GET /app/keys': {
     role: 'admin',
-    offers: [{ label: 'Keys', place: 'navigation', words: 'api limits' }],
+    offers: [
+      { label: 'Keys', place: 'navigation', words: 'api limits' },
+      { label: 'API keys', section: 'account' },
+    ],
     run: (context) =>
       wantsFragment(context.request) ? htmlResponse(limits(context)) : keysPage(context),
   },
@@ -111,17 +115,15 @@ function keysPage(context: PageContext, created?: NewKey): Response {
   const { deps, user } = context
   const keys = listKeys(context)
   return page(context, {
-    title: 'Keys',
+    title: 'API keys',
+    at: PATH,
     messages: DONE,
     main: html`
       ${created && newKeyCard(deps, created)}
       <p>Use an API key in the <code>X-API-Key</code> header to create and change links from your
         own code. All keys share the limits of your account.
         <a href="/docs">How the API works</a></p>
-      ${
-        keys.length > 0 &&
-        parts.card('API keys', [keyTable(user, keys, deps.clock()), WHAT_CHANGES])
-      }
+      ${keys.length > 0 && parts.card('Keys', [keyTable(user, keys, deps.clock()), WHAT_CHANGES])}
       ${!keys.some(hasNoExpiry) && noKey(keys.length > 0)}
       ${newKeyForm(context)}
       ${limitsCard(context)}`,
@@ -207,15 +209,13 @@ const SCOPES: Readonly<Record<KeyScope, string>> = { write: 'read and write', re
 const keyTable = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
   parts.table('The API keys that work', keys, {
     Key: (key) =>
-      html`<strong>${keyName(key)}</strong><br><span class="code">${maskedKey(key)}</span>`,
-    Access: ({ scope }) => SCOPES[scope],
+      html`<strong>${keyName(key)}</strong><br><span class="hint">${maskedKey(key)}<br>
+        ${SCOPES[key.scope]}</span>`,
     Created: ({ createdAt, createdBy }) =>
-      html`${parts.time(createdAt)}${
-        createdBy &&
-        html`<br><span class="hint">
-        ${createdBy}</span>`
+      html`${day(createdAt, user)}${
+        createdBy && html`<br><span class="hint long">${createdBy}</span>`
       }`,
-    'Last used': ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : parts.time(lastUsedAt)),
+    'Last used': ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : day(lastUsedAt, user)),
     State: ({ endsAt }) =>
       endsAt === null
         ? html`<strong>active</strong>`
@@ -252,8 +252,7 @@ const noKey = (isOneExpiring: boolean): Html =>
     html`<p>You need a key to create links from your own code. The dashboard does not use it.</p>`,
   ])
 
-const named = (key: KeyRow): Html =>
-  html`The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span>`
+const named = (key: KeyRow): Html => html`The key ${keyName(key)} (${maskedKey(key)})`
 
 const revokePage = (context: PageContext, key: KeyRow): Response =>
   confirmPage(context, {
@@ -276,6 +275,7 @@ const endPage = (context: PageContext, key: KeyRow): Response =>
   })
 
 const confirmationOf = ({ id }: KeyRow, { label }: PasswordAction) => ({
+  at: PATH,
   label,
   values: { key: id },
   cancel: { label: 'Keep the key', href: PATH },

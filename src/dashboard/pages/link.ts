@@ -11,7 +11,7 @@ import {
   saveDestinations,
 } from '../cards/link-destinations.ts'
 import { qrCard, qrFile } from '../cards/link-qr.ts'
-import { SETTINGS_FORMS, settingsCards } from '../cards/link-settings.ts'
+import { saveSettings, settingsCards } from '../cards/link-settings.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { editor, signedInPages, viewer } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
@@ -40,18 +40,15 @@ export const linkPages = signedInPages({
   'GET /app/links/:code/destinations': viewer((context) => linkPage(context, 'destinations')),
   'POST /app/links/:code/destinations': {
     role: 'editor',
-    ...linkForm('destinations', saveDestinations, () => '/destinations?done=ruled#destinations'),
+    ...linkForm('destinations', saveDestinations, () => '/destinations?done=ruled'),
   },
   'GET /app/links/:code/settings': editor((context) => linkPage(context, 'settings')),
-  ...Object.fromEntries(
-    Object.entries(SETTINGS_FORMS).map(([name, { change, card }]) => [
-      `POST /app/links/:code/${name}`,
-      {
-        role: 'editor' as const,
-        ...linkForm('settings', change, () => `/settings?done=${name}#${card}`),
-      },
-    ]),
-  ),
+  'POST /app/links/:code/settings': {
+    role: 'editor',
+    // A note and two URLs of the longest kind.
+    bulk: true,
+    ...linkForm('settings', saveSettings, () => '/settings?done=saved'),
+  },
   'POST /app/links/:code/pause': {
     role: 'editor',
     ...linkForm(
@@ -235,7 +232,8 @@ function deletePage(context: PageContext): Response {
         ['Destination', url === null ? 'none yet' : destination(url, path)],
         ['Hits', `${parts.count(deps.hits.ofLink(link.id))}, deleted with the link`],
       ])}
-      <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>`,
+      <p>To send visitors elsewhere, <a href="${path}/settings#field-url">change the destination</a>
+        instead.</p>`,
     label: `Delete ${code}`,
     cancel: { label: 'Keep it', href: path },
   })
@@ -263,7 +261,8 @@ function linkHead({ deps, user }: PageContext, state: LinkState): Html {
           aria-label="Copy the short URL">${icon('copy')} Copy</button>
         <a class="button plain" href="${path}/qr">${icon('qr-code')} QR</a>
         ${parts.offer(user, `${path}/settings`, [
-          html`<a class="button plain" href="${path}/settings">${icon('pencil')} Edit</a>`,
+          html`<a class="button plain"
+            href="${path}/settings#field-url">${icon('pencil')} Edit</a>`,
           menu(user, link, properties),
         ])}
       </div>

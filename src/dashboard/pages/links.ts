@@ -1,3 +1,4 @@
+import { toCode } from '../../lib/code.ts'
 import { type Html, html, type Value } from '../../lib/html.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import {
@@ -12,7 +13,7 @@ import { errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { iconSymbols } from '../ui/icons.ts'
 import { PAGE_SIZE, page, wantsFragment } from '../ui/layout.ts'
-import { closeButton } from '../ui/link-parts.ts'
+import { addressText, closeButton, linkPath } from '../ui/link-parts.ts'
 import {
   currentTableQuery,
   listFragment,
@@ -47,7 +48,29 @@ export const linksPages = signedInPages({
   },
   // Codes have at least six characters: no link's page can have this path.
   'GET /app/links/code': viewer(async (context) => htmlResponse(await pathStatus(context))),
+  'GET /app/links/hits': viewer((context) => htmlResponse(hitsOfRows(context))),
 })
+
+/** The hits of the links that the list shows, for the script; the first one of all, a message. */
+function hitsOfRows({ deps, user, query }: PageContext): Html {
+  const codes = (query.codes ?? '').split(',').slice(0, PAGE_SIZE)
+  const found = codes.flatMap((text) => {
+    const code = toCode(text)
+    return (code && deps.data.links.findByCode(code)) ?? []
+  })
+  const links = found.filter(({ accountId }) => accountId === user.account.id)
+  const counts = deps.hits.of(links.map(({ id }) => id))
+  const cells = links.map(
+    ({ id, code }) => html`<data value="${code}">${parts.count(counts.get(id) ?? 0)}</data>`,
+  )
+  const [link, second] = links.filter(({ id }) => counts.get(id))
+  const isAll = deps.data.accounts.findById(user.account.id)?.linkCount === links.length
+  if (query.first !== '1' || !isAll || !link || second) return html`${cells}`
+  const address = addressText(deps.addresses.display(link))
+  const text = html`<span><strong>Your first hit.</strong> Somebody has followed
+    <a href="${linkPath(link.code)}">${address}</a>.</span>`
+  return html`${cells}<div id="toasts" hx-swap-oob="beforeend">${message(text)}</div>`
+}
 
 const wantsPart = ({ request }: PageContext, id: string): boolean =>
   request.headers.get('hx-target') === id && wantsFragment(request)
@@ -111,6 +134,12 @@ function doneToast({ user, query }: PageContext): Html | false {
     .slice(0, PAGE_SIZE)
   const number = /^\d{1,5}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
   const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
+  const target = user.others.find(({ id }) => done === 'moved' && String(id) === query.to)
+  if (target) {
+    const open = parts.button('See these links', 'plain', { title: `Open ${target.name}` })
+    const fields = [parts.hiddenFields({ account: target.id }), open]
+    return message([text, parts.form(user, '/app/account/open', fields, { class: 'inline' })])
+  }
   if (done !== 'deleted' || codes.length === 0) return message(text)
   const undoForm = parts.form(
     user,

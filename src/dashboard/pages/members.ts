@@ -16,13 +16,14 @@ import { atField, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, requireEmail, typed } from '../ui/form.ts'
 import { confirmPage, page } from '../ui/layout.ts'
+import { day } from '../ui/local-time.ts'
 
 const PATH = '/app/account/members'
 
 /** The members of the account that the pages show. */
 export const memberPages = signedInPages({
   'GET /app/account/members': viewer(membersPage, {
-    offers: [{ label: 'Members', words: 'invite people team colleagues' }],
+    offers: [{ label: 'Members', section: 'account', words: 'invite people team colleagues' }],
   }),
   'POST /app/account/members/invite': admin(
     (context) =>
@@ -103,18 +104,19 @@ function membersPage(context: PageContext, link?: string): Response {
   const isAdmin = hasRole(user.role, 'admin')
   return page(context, {
     title: `Members of ${requireAccount(context).name}`,
-    back: { href: '/app/account', label: 'Account' },
+    heading: html`<h1>Members</h1>`,
+    at: PATH,
     messages: DONE,
     main: html`
       ${link && invitationCard(link)}
-      ${parts.card('Members', [
+      ${parts.card('People', [
         parts.table('Members, the first ones first', members, {
-          Person: ({ id, email }) =>
+          Person: ({ id, email, createdAt }) =>
             html`<span class="long">${email}</span>
-              ${id === user.person.id && html`<strong>(you)</strong>`}`,
+              ${id === user.person.id && html`<strong>(you)</strong>`}
+              <br><span class="hint">since ${day(createdAt, user)}</span>`,
           Role: (member) => (isAdmin ? roleForm(user, member) : roleName(member.role)),
-          Since: ({ createdAt }) => parts.time(createdAt),
-          'Two-factor sign-in': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),
+          'Two-factor': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),
           Remove: {
             cell: (member) =>
               members.length > 1 &&
@@ -124,14 +126,15 @@ function membersPage(context: PageContext, link?: string): Response {
             isHidden: true,
           },
         }),
-        html`<p class="hint">${ROLE_CHOICES.map(({ label }) => html`${label}<br>`)}</p>`,
+        // Admins read it below, where they invite.
+        !isAdmin &&
+          html`<p class="hint">${ROLE_CHOICES.map(({ label }) => html`${label}<br>`)}</p>`,
       ])}
       ${
-        isAdmin &&
-        html`<div class="columns cards">
-          ${parts.card('Invite someone', inviteForm(context))}
-          ${parts.card('Pending invitations', pendingInvites(context))}
-        </div>`
+        isAdmin && [
+          parts.card('Invite someone', inviteForm(context)),
+          parts.card('Pending invitations', pendingInvites(context)),
+        ]
       }`,
   })
 }
@@ -220,6 +223,7 @@ function removePage(context: PageContext): Response {
   const subject = isOwn ? 'You lose' : `${email} loses`
   return confirmPage(context, {
     title: isOwn ? 'Leave the account' : 'Remove a member',
+    at: PATH,
     back: { href: PATH, label: 'Members' },
     warning: html`<strong>${subject} access to ${user.account.name} immediately.</strong>
       Links and API keys stay with the account. ${

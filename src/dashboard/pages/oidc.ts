@@ -250,7 +250,7 @@ function existingPage(
                 ? html`signed in here with another provider, or with another address of it. Ask the
                     administrator to connect ${name} with your account.`
                 : html`signs in here in another way. Sign in as before, and connect ${name} under
-                    Account.`
+                    Account → Security.`
             }</p>`
           : html`<p>An account with the address ${identity.email} exists. Sign in once with its
               password: then ${name} is connected, and signs you in.</p>${form}`,
@@ -272,7 +272,7 @@ interface TaskEnd {
 /** What a session has asked for. */
 async function finishTask(
   context: AnonymousContext,
-  { flow: { task, at, next = '/app/account' }, session, claims, identity }: TaskEnd,
+  { flow: { task, at, next = '/app/account/security' }, session, claims, identity }: TaskEnd,
 ): Promise<Response> {
   const { deps, origin } = context
   const { personId, accountId } = session
@@ -301,5 +301,5 @@ async function finishTask(
   if (connected === 'gone') throw new AppError('sign_in_needed')
   if (connected === 'too_many') return seeOther(TOO_MANY, ended)
   if (typeof connected !== 'object') return refused(context, 'oidc.state', { accountId })
-  return seeOther('/app/account?done=connected', ended)
+  return seeOther('/app/account/security?done=connected', ended)
 }

@@ -1,6 +1,9 @@
+import { modulesOf } from '../../draw/matrix.ts'
 import { parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
+import type { Code } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
+import { contentOf } from '../../qr/content.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
 import {
   authorOf,
@@ -9,7 +12,7 @@ import {
   type Query,
   spendWrite,
 } from '../auth/guard.ts'
-import { keepRef, QR_SETTINGS_PATH } from '../cards/link-qr.ts'
+import { keepRef, LIVE_PREVIEW, printGuide, QR_SETTINGS_PATH, qrPreview } from '../cards/link-qr.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { editor, signedInPages, viewer } from '../page-routes.ts'
 import { fileResponse, refuseAt } from '../responses.ts'
@@ -19,9 +22,9 @@ import { page } from '../ui/layout.ts'
 import {
   apiQueryOf,
   describeOptions,
+  formQueryOf,
   parseQrChoice,
   qrFields,
-  scanWarning,
 } from '../ui/qr-fields.ts'
 
 /** The form around the file needs the rest of 64 KiB. */
@@ -31,12 +34,18 @@ const NAME_LENGTH_MAX = 40
 /** The account's logo and presets. */
 export const qrSettingsPages = signedInPages({
   'GET /app/qr': editor(settingsPage, {
-    offers: [{ label: 'QR codes: logo and presets', words: 'caption colors' }],
+    offers: [{ label: 'QR codes', section: 'account', words: 'logo presets caption colors' }],
   }),
   'GET /app/qr/logo.png': viewer(({ deps, user }) => {
     const logo = deps.data.qrSettings.findLogo(user.account.id)
     if (!logo) throw new AppError('page_not_found')
     return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
+  }),
+  'GET /app/qr/preview.svg': editor(async ({ deps, user, query }) => {
+    const options = parsePrintOptions(apiQueryOf({ ...query, format: 'svg' }))
+    const address = exampleAddress({ deps, user })
+    const svg = await deps.images.renderText(address, options, user.account.id)
+    return fileResponse(svg, { name: 'preview.svg', type: 'image/svg+xml' })
   }),
   'POST /app/qr/logo': editor(saveLogo, settingsPage),
   'POST /app/qr/logo/remove': editor(async (context) => {
@@ -80,9 +89,11 @@ function searchesOf({ deps: { throttle }, user: { account } }: PageContext) {
 
 const OPTION_FIELDS = [...QrQuery.keyof().options, 'captionText']
 
-/** The form's fields. An empty one is absent. */
+/** The form's fields. An empty one is absent, but a cleared `ref` has no default. */
 function presetQuery(form: Form): Query {
-  const names = ['name', ...OPTION_FIELDS].filter((name) => form.text(name) !== '')
+  const names = ['name', ...OPTION_FIELDS].filter(
+    (name) => form.text(name) !== '' || name === 'ref',
+  )
   return Object.fromEntries(names.map((name) => [name, form.text(name)]))
 }
 
@@ -126,13 +137,11 @@ function settingsPage(context: PageContext): Response {
   const { deps, user } = context
   return page(context, {
     title: 'QR codes',
-    back: { href: '/app/account', label: 'Account' },
+    at: QR_SETTINGS_PATH,
     messages: DONE,
     main: html`
-      <div class="columns cards">
-        ${logoCard(context)}
-        ${presetsCard(deps, user)}
-      </div>
+      ${logoCard(context)}
+      ${presetsCard(deps, user)}
       ${newPresetCard(context)}`,
   })
 }
@@ -190,11 +199,16 @@ function presetsCard({ data }: DashboardDeps, user: CurrentUser): Html {
 
 function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html {
   const shown = refusal ? presetQuery(form) : query
-  const choice = parseQrChoice(shown)
-  const warning = scanWarning(choice.options)
-  return parts.card('New preset', [
-    warning && parts.notice('note', html`<p>${warning}</p>`),
-    parts.form(user, `${QR_SETTINGS_PATH}/presets`, [
+  const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
+  const found = parseQrChoice(shown)
+  const choice = { ...found, options: { ...found.options, logo: found.options.logo && hasLogo } }
+  const address = exampleAddress({ deps, user })
+  const modules = modulesOf(contentOf(address, choice.options), choice.options)
+  const image = `${QR_SETTINGS_PATH}/preview.svg?${formQueryOf(choice.options)}`
+  const fields = parts.form(
+    user,
+    `${QR_SETTINGS_PATH}/presets`,
+    [
       parts.field({
         name: 'name',
         label: 'Name',
@@ -205,11 +219,26 @@ function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html 
         error: errorOf(refusal, 'name'),
         extra: { maxlength: NAME_LENGTH_MAX },
       }),
-      qrFields(choice, {
-        hasLogo: deps.data.qrSettings.hasLogo(user.account.id),
-        hasCapitals: true,
-      }),
+      qrFields(choice, { hasLogo, hasCapitals: true }),
       parts.button('Save preset'),
-    ]),
-  ])
+    ],
+    { id: 'qr-options' },
+  )
+  return parts.card(
+    'New preset',
+    html`<div class="qr-side">
+      <div hx-get="${QR_SETTINGS_PATH}" hx-include="#qr-options" hx-params="not csrf"
+        ${LIVE_PREVIEW}>${fields}</div>
+      <div class="qr-aside">${qrPreview({ image, address }, choice)}
+        ${printGuide(modules, choice.options)}</div>
+    </div>`,
+  )
 }
+
+/** An address such as the codes of the account have. */
+const exampleAddress = ({ deps, user }: Pick<PageContext, 'deps' | 'user'>): string =>
+  deps.addresses.withCode({
+    code: 'EXAMPLE1' as Code,
+    typedCode: null,
+    domainId: deps.data.domains.defaultOf(user.account.id),
+  })

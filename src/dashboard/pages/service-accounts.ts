@@ -1,6 +1,7 @@
 import { parseEmail } from '../../accounts/credentials.ts'
 import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import {
+  createFurtherAccount,
   disableAccount,
   enableAccount,
   sendLink,
@@ -22,8 +23,9 @@ import { owner, signedInPages } from '../page-routes.ts'
 import { atField, refuse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
-import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
-import { serviceLinkTable, serviceTabs } from '../ui/service-parts.ts'
+import { confirmPage, NEW_ACCOUNT, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
+import { day } from '../ui/local-time.ts'
+import { line, menuButton, menuLink, rowMenu, serviceLinkTable } from '../ui/service-parts.ts'
 
 const PATH = '/app/service/accounts'
 const pathOf = ({ id }: Pick<AccountRow, 'id'>) => `${PATH}/${id}` as const
@@ -31,10 +33,7 @@ const pathOf = ({ id }: Pick<AccountRow, 'id'>) => `${PATH}/${id}` as const
 /** The accounts of the service, their members and the pending invitations, for the owner. */
 export const serviceAccountsPages = signedInPages({
   'GET /app/service/accounts': owner(accountsPage, {
-    offers: [
-      { label: 'Accounts', words: 'invite people' },
-      { label: 'Accounts', place: 'tabs' },
-    ],
+    offers: [{ label: 'Accounts', section: 'service', words: 'invite people' }],
   }),
   'POST /app/service/accounts/invites': owner((context) => {
     const plan = requirePlan(context.form)
@@ -48,6 +47,8 @@ export const serviceAccountsPages = signedInPages({
     await withdrawInvite(asOwner(context), Number(context.form.text('invite')))
     return `${PATH}?done=withdrawn`
   }),
+  'GET /app/service/accounts/new': owner(newAccountPage),
+  'POST /app/service/accounts/new': owner(createAccount, newAccountPage),
   'GET /app/service/accounts/:id': owner(accountPage),
   'GET /app/service/accounts/:id/links': owner(linksPage),
   'POST /app/service/accounts/:id/plan': owner((context) => {
@@ -131,6 +132,39 @@ async function sendInvite(context: PageContext, plan: Plan): Promise<Response> {
   return accountsPage(context, deps.baseUrl + path)
 }
 
+/** The session opens the new account. */
+async function createAccount(context: PageContext): Promise<string> {
+  const { deps, user, form } = context
+  const about = { name: form.text('name'), plan: requirePlan(form) }
+  const accountId = await atField('name', () => createFurtherAccount(asOwner(context), about))
+  await deps.data.members.open({ id: user.session.id, personId: user.person.id, accountId })
+  return '/app/links'
+}
+
+function newAccountPage(context: PageContext): Response {
+  return page(context, {
+    title: 'New account',
+    at: PATH,
+    back: { href: PATH, label: 'All accounts' },
+    main: html`<div class="card">
+      <p>A further account has links, keys, members and limits of its own. You are its admin, and
+        open it and your others in the menu at the top right.</p>
+      ${parts.form(context.user, NEW_ACCOUNT, [
+        parts.field({
+          ...typed(context, 'name'),
+          label: 'Name',
+          required: true,
+          autocomplete: 'organization',
+          hint: 'Members see it, and those you invite.',
+          extra: { autofocus: true },
+        }),
+        planSelect(context.deps, typed(context, 'plan', 'enterprise').value ?? ''),
+        parts.button('Create the account'),
+      ])}
+    </div>`,
+  })
+}
+
 /** `link`: of the new invitation, only in the response that creates it. */
 async function accountsPage(context: PageContext, link?: string): Promise<Response> {
   const { deps, user, query } = context
@@ -141,19 +175,23 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
   const pageOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
   return page(context, {
     title: 'Accounts',
-    tabs: serviceTabs(user, PATH),
+    at: PATH,
     messages: DONE,
     main: html`
       ${link && invitationCard(link)}
+      ${parts.card('All accounts', [
+        parts.searchForm(PATH, {
+          name: 'search',
+          label: 'Find by name, or by the e-mail address of a member',
+          value: search,
+        }),
+        items.length > 0 ? accountTable(items, user) : noAccounts(number > 1, search),
+        pager(number, total, pageOf),
+      ])}
       <div class="columns cards">
         ${parts.card('Invite someone', inviteForm(context))}
         ${parts.card('Pending invitations', pendingInvites(context))}
-      </div>
-      ${parts.card('All accounts', [
-        parts.searchForm(PATH, { name: 'search', label: 'Find by e-mail address', value: search }),
-        items.length > 0 ? accountTable(items) : noAccounts(number > 1, search),
-        pager(number, total, pageOf),
-      ])}`,
+      </div>`,
   })
 }
 
@@ -167,24 +205,41 @@ const noAccounts = (isPastEnd: boolean, search: string): Html => html`
   <p>${isPastEnd ? 'There is no such page.' : html`No accounts match “${search}”.`}
     <a href="${PATH}">Show all accounts</a></p>`
 
-const accountTable = (items: readonly AccountOverview[]): Html => html`
-  ${parts.table('Accounts, newest first', items, {
-    Account: ({ id, name, isOwner }) =>
-      html`<a href="${`${PATH}/${id}`}">${shortEmail(name)}</a>${
-        isOwner === 1 && html` <span class="hint">owner</span>`
-      }`,
-    Plan: ({ plan }) => planName(plan),
-    Links: {
-      cell: ({ id, linkCount }) =>
-        html`<a href="${`${PATH}/${id}/links`}">${parts.count(linkCount)}</a>`,
-      isNumber: true,
+const accountTable = (items: readonly AccountOverview[], user: CurrentUser): Html => html`
+  ${parts.table(
+    'Accounts, newest first',
+    items,
+    {
+      Account: ({ id, name, isOwner }) =>
+        html`${line(name, `${PATH}/${id}`)}${
+          isOwner === 1 && html` <span class="hint">owner</span>`
+        }`,
+      Plan: ({ plan }) => planName(plan),
+      Links: {
+        cell: ({ id, linkCount }) =>
+          html`<a href="${`${PATH}/${id}/links`}">${parts.count(linkCount)}</a>`,
+        isNumber: true,
+      },
+      'Stored URLs': { cell: ({ urlBytes }) => formatBytes(urlBytes), isNumber: true },
+      Since: ({ createdAt }) => day(createdAt, user),
+      'Last seen': ({ seenAt }) => (seenAt === null ? 'not recently' : day(seenAt, user)),
+      State: ({ disabledAt }) => (disabledAt === null ? 'active' : html`<strong>disabled</strong>`),
+      Actions: { cell: (account) => accountMenu(account, user), isHidden: true },
     },
-    'Stored URLs': { cell: ({ urlBytes }) => formatBytes(urlBytes), isNumber: true },
-    Since: ({ createdAt }) => parts.time(createdAt),
-    'Last seen': ({ seenAt }) => (seenAt === null ? 'not recently' : parts.time(seenAt)),
-    State: ({ disabledAt }) => (disabledAt === null ? 'active' : html`<strong>disabled</strong>`),
-  })}
+    { widths: '- s s s s s s x' },
+  )}
   <p class="hint">Last seen: the latest use of an API key or a session that is still stored.</p>`
+
+function accountMenu({ id, name, disabledAt }: AccountOverview, user: CurrentUser): Html {
+  const path = `${PATH}/${id}`
+  return rowMenu(id, name, [
+    menuLink('Plan and members', path),
+    menuLink('Links', `${path}/links`),
+    disabledAt === null
+      ? menuLink('Disable…', `${path}/disable`)
+      : menuButton(user, `${path}/enable`, 'Enable'),
+  ])
+}
 
 const inviteForm = (context: PageContext): Html =>
   parts.form(context.user, `${PATH}/invites`, [
@@ -257,6 +312,7 @@ function accountPage(context: PageContext): Response {
   const account = accountOf(context)
   return page(context, {
     title: account.name,
+    at: PATH,
     back: { href: PATH, label: 'All accounts' },
     messages: DONE,
     main: html`
@@ -269,9 +325,9 @@ function accountPage(context: PageContext): Response {
             parts.button('Change the plan'),
           ]),
         )}
-        ${parts.card('Access', access(user, account))}
       </div>
-      ${membersCard(context, account)}`,
+      ${membersCard(context, account)}
+      ${parts.card('Access', access(user, account))}`,
   })
 }
 
@@ -314,6 +370,7 @@ async function linksPage(context: PageContext): Promise<Response> {
     `${path}?${new URLSearchParams({ search: text, page: String(to) })}`
   return page(context, {
     title: `Links of ${shortEmail(account.name)}`,
+    at: PATH,
     back: { href: pathOf(account), label: shortEmail(account.name) },
     main: parts.card(parts.plural(total, 'link'), [
       parts.searchForm(path, {
@@ -323,7 +380,11 @@ async function linksPage(context: PageContext): Promise<Response> {
         autocomplete: 'off',
       }),
       links.length > 0
-        ? serviceLinkTable(deps, { caption: 'Links, newest first', links, hasAccounts: false })
+        ? serviceLinkTable(deps, context.user, {
+            caption: 'Links, newest first',
+            links,
+            hasAccounts: false,
+          })
         : html`<p>${text === '' ? 'No links.' : 'No link contains the text.'}</p>`,
       pager(number, total, pageOf),
     ]),
@@ -355,7 +416,7 @@ function disablePage(context: PageContext): Response {
   const account = accountOf(context)
   const path = pathOf(account)
   const { id, name: email, linkCount } = account
-  const frame = { title: 'Disable an account', back: { href: path, label: email } }
+  const frame = { title: 'Disable an account', at: PATH, back: { href: path, label: email } }
   if (context.deps.data.accounts.isLastOwner(id)) {
     const reason = `${email} is the only owner of the service: it cannot be disabled.`
     return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
@@ -384,6 +445,7 @@ interface LinkPageProps {
 const linkPage = (context: PageContext, account: AccountRow, props: LinkPageProps): Response =>
   page(context, {
     title: props.title,
+    at: PATH,
     back: { href: pathOf(account), label: shortEmail(account.name) },
     main: html`<div class="card">
       ${parts.secretOnce(props.label, props.link)}
@@ -394,29 +456,29 @@ const linkPage = (context: PageContext, account: AccountRow, props: LinkPageProp
 function membersCard({ deps, user }: PageContext, account: AccountRow): Html {
   const members = deps.data.accounts.listMembers(account.id)
   const isActive = account.disabledAt === null
-  const button = (action: string, label: string, { id, email }: MemberRow) =>
-    parts.buttonForm(user, `${pathOf(account)}/${action}`, label, {
-      values: { person: id },
-      title: `${label}: ${shortEmail(email)}`,
-    })
+  const action = (name: string, label: string, { id }: MemberRow) =>
+    menuButton(user, `${pathOf(account)}/${name}`, label, { person: id })
+  const menuOf = (member: MemberRow) =>
+    (isActive || members.length > 1) &&
+    rowMenu(member.id, member.email, [
+      isActive && action('reset', 'Create a reset link', member),
+      members.length > 1 && action('remove-member', 'Remove', member),
+    ])
   return parts.card('Members', [
-    parts.table('Members', members, {
-      Person: ({ email, isOwner }) =>
-        html`<span class="long">${shortEmail(email)}</span>${
-          isOwner === 1 && html` <span class="hint">owner of the service</span>`
-        }`,
-      Role: ({ role }) => roleName(role),
-      Password: ({ passwordChangedAt }) =>
-        passwordChangedAt === null ? 'none yet' : html`set ${parts.time(passwordChangedAt)}`,
-      'Two-factor sign-in': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),
-      Change: {
-        cell: (member) => [
-          isActive && button('reset', 'Create a reset link', member),
-          members.length > 1 && button('remove-member', 'Remove', member),
-        ],
-        isHidden: true,
+    parts.table(
+      'Members',
+      members,
+      {
+        Person: ({ email, isOwner }) =>
+          html`${line(email)}${isOwner === 1 && html` <span class="hint">owner</span>`}`,
+        Role: ({ role }) => roleName(role),
+        Password: ({ passwordChangedAt }) =>
+          passwordChangedAt === null ? 'none yet' : html`set ${day(passwordChangedAt, user)}`,
+        'Two-factor sign-in': ({ totpEnabledAt }) => (totpEnabledAt === null ? 'off' : 'on'),
+        Actions: { cell: menuOf, isHidden: true },
       },
-    }),
+      { widths: '- s m m x' },
+    ),
     isActive
       ? html`<p class="hint">A reset link sets a new password, once, within 24 hours. Nothing
           changes until it is used; then all sessions of the person end.</p>

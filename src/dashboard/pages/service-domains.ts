@@ -11,13 +11,15 @@ import { FormRefusal, isFormError, isTemporary, refuseAt } from '../responses.ts
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
-import { serviceTabs } from '../ui/service-parts.ts'
+import { line } from '../ui/service-parts.ts'
 
 const PATH = '/app/service/domains'
 
 /** The domains of short links beside that of `BASE_URL`, for the owners of the service. */
 export const serviceDomainsPages = signedInPages({
-  'GET /app/service/domains': owner(listPage, { offers: [{ label: 'Domains', place: 'tabs' }] }),
+  'GET /app/service/domains': owner(listPage, {
+    offers: [{ label: 'Domains', section: 'service' }],
+  }),
   'POST /app/service/domains': owner(async (context) => {
     const { deps, user } = context
     const { host } = await atOwnField(() => addDomain(deps, ownerOf(context), fieldsOf(context)))
@@ -95,11 +97,11 @@ async function listPage(context: PageContext): Promise<Response> {
   const uses = await deps.data.domains.countUses({})
   return page(context, {
     title: 'Domains',
-    tabs: serviceTabs(context.user, PATH),
+    at: PATH,
     messages: DONE,
     main: html`
       ${parts.card('Domains of short links', [
-        html`<p><code>${readableHost(primaryOf(deps))}</code> is the primary domain
+        html`<p><strong>${readableHost(primaryOf(deps))}</strong> is the primary domain
           (<code>BASE_URL</code>): it answers every code, and has the dashboard and the API. Other
           domains have short links only.</p>`,
         domains.length > 0 && domainTable(deps, domains, uses),
@@ -134,14 +136,18 @@ type Uses = Readonly<Record<number, DomainUses>>
 const ACCESS = { owners: 'Owners of the service', all: 'All accounts' } as const
 
 const domainTable = (deps: DashboardDeps, domains: readonly Domain[], uses: Uses): Html =>
-  parts.table('Further domains', domains, {
-    Domain: ({ host }) =>
-      html`<a class="code long" href="${`${PATH}/${host}`}">${readableHost(host)}</a>`,
-    Answers: ({ codes }) => (codes === 'all' ? 'every code' : 'its own links'),
-    For: (domain) => accessText(deps, domain),
-    Links: { cell: ({ id }) => parts.count(uses[id]?.links ?? 0), isNumber: true },
-    Aliases: { cell: ({ id }) => parts.count(uses[id]?.aliases ?? 0), isNumber: true },
-  })
+  parts.table(
+    'Further domains',
+    domains,
+    {
+      Domain: ({ host }) => line(readableHost(host), `${PATH}/${host}`),
+      Answers: ({ codes }) => (codes === 'all' ? 'every code' : 'its own links'),
+      For: (domain) => line(accessText(deps, domain)),
+      Links: { cell: ({ id }) => parts.count(uses[id]?.links ?? 0), isNumber: true },
+      Aliases: { cell: ({ id }) => parts.count(uses[id]?.aliases ?? 0), isNumber: true },
+    },
+    { widths: '- m l s s' },
+  )
 
 const accessText = ({ data }: DashboardDeps, { access, accountId }: Domain): string =>
   access === 'account'
@@ -202,6 +208,7 @@ async function domainPage(context: PageContext): Promise<Response> {
   const { host } = domain
   return page(context, {
     title: readableHost(host),
+    at: PATH,
     back: { href: PATH, label: 'Domains' },
     messages: DONE,
     main: html`

@@ -15,7 +15,8 @@ import * as parts from '../ui/components.ts'
 import { typed } from '../ui/form.ts'
 import { PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
 import { addressText, destination } from '../ui/link-parts.ts'
-import { serviceLinkTable, serviceTabs } from '../ui/service-parts.ts'
+import { day } from '../ui/local-time.ts'
+import { line, serviceLinkTable } from '../ui/service-parts.ts'
 
 const PATH = '/app/service/links'
 
@@ -25,7 +26,7 @@ const PATH = '/app/service/links'
  */
 export const serviceLinksPages = signedInPages({
   'GET /app/service/links': owner(listPage, {
-    offers: [{ label: 'Links of all accounts' }, { label: 'Links', place: 'tabs' }],
+    offers: [{ label: 'Links', section: 'service', words: 'of all accounts' }],
   }),
   'GET /app/service/links/:code': owner(linkPage),
   'POST /app/service/links/:code/disable': owner(async (context) => {
@@ -81,7 +82,7 @@ async function listPage(context: PageContext): Promise<Response> {
   const { total, items } = deps.data.moderation.list(range)
   return page(context, {
     title: 'Links of all accounts',
-    tabs: serviceTabs(user, PATH),
+    at: PATH,
     status: hasFailed ? 422 : 200,
     main: html`
       ${parts.card('Find links', [
@@ -92,11 +93,11 @@ async function listPage(context: PageContext): Promise<Response> {
           error: hasFailed ? problemOf(text) : undefined,
           autocomplete: 'off',
         }),
-        found.links.length > 0 && foundLinks(deps, found),
+        found.links.length > 0 && foundLinks(context, found),
       ])}
       ${parts.card('Disabled codes', [
         html`<p>A disabled code answers “410 Link disabled”, and nobody can claim it.</p>`,
-        items.length > 0 ? disabledTable(items) : html`<p>No disabled codes.</p>`,
+        items.length > 0 ? disabledTable(items, user) : html`<p>No disabled codes.</p>`,
         pager(number, total, (to) => `${PATH}?page=${to}`),
       ])}`,
   })
@@ -107,20 +108,29 @@ const problemOf = (text: string): string =>
     ? 'No link has this address, or contains this text.'
     : 'No link has this address. To search, enter at least 3 characters.'
 
-const foundLinks = (deps: DashboardDeps, { links, hasMore }: FoundLinks): Html => html`
+const foundLinks = ({ deps, user }: PageContext, { links, hasMore }: FoundLinks): Html => html`
   <p>${
     hasMore
       ? `The first ${FOUND_MAX} links that contain it. A longer text finds fewer.`
       : `${parts.plural(links.length, 'link')} with it in an address, the title, tags or note.`
   }</p>
-  ${serviceLinkTable(deps, { caption: 'Links that contain the text', links, hasAccounts: true })}`
+  ${serviceLinkTable(deps, user, {
+    caption: 'Links that contain the text',
+    links,
+    hasAccounts: true,
+  })}`
 
-const disabledTable = (items: readonly DisabledCode[]): Html =>
-  parts.table('Disabled codes, newest first', items, {
-    Code: ({ code }) => html`<a class="code short-text" href="${`${PATH}/${code}`}">${code}</a>`,
-    Reason: ({ reason }) => html`<span class="long">${reason}</span>`,
-    Since: ({ disabledAt }) => parts.time(disabledAt),
-  })
+const disabledTable = (items: readonly DisabledCode[], user: CurrentUser): Html =>
+  parts.table(
+    'Disabled codes, newest first',
+    items,
+    {
+      Code: ({ code }) => line(code, `${PATH}/${code}`),
+      Reason: ({ reason }) => line(reason),
+      Since: ({ disabledAt }) => day(disabledAt, user),
+    },
+    { widths: 'l - s' },
+  )
 
 const DONE = {
   disabled: 'The link is disabled. Visitors get 410 from now on.',
@@ -132,11 +142,12 @@ function linkPage(context: PageContext): Response {
   const found = requireLink(context)
   return page(context, {
     title: found.link ? addressText(deps.addresses.display(found.link)) : found.code,
+    at: PATH,
     back: { href: PATH, label: 'Links of all accounts' },
     messages: DONE,
     main: html`
-      <div class="columns cards">
-        ${parts.card('The link', linkFacts(deps, found))}
+      ${parts.card('The link', linkFacts(deps, found))}
+      <div id="disable">
         ${found.disabled ? enableCard(user, found) : disableCard(context, found)}
       </div>`,
   })

@@ -18,19 +18,19 @@ import * as parts from '../ui/components.ts'
 import { type Form, typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
-import { serviceTabs } from '../ui/service-parts.ts'
 
 const PATH = '/app/service'
+const SETTINGS = `${PATH}/settings`
 /** A longer maintenance is probably a mistyped date. */
 const MAINTENANCE_MAX_MS = 30 * DAY
 
-/** Health, maintenance, the age of the backup and the settings, for the owner. */
+/** Health, maintenance and the age of the backup, for the owner. */
 export const servicePages = signedInPages({
   'GET /app/service': {
     role: 'owner',
     offers: [
       { label: 'Service', place: 'navigation', words: 'health' },
-      { label: 'Health', place: 'tabs' },
+      { label: 'Health', section: 'service' },
     ],
     run: (context) =>
       wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
@@ -49,6 +49,18 @@ export const servicePages = signedInPages({
     return `${PATH}?done=off`
   }),
   [`POST ${RETRY_PATH}`]: owner(retryCertificate),
+})
+
+export const serviceSettingsPages = signedInPages({
+  'GET /app/service/settings': owner(
+    (context) =>
+      page(context, {
+        title: 'Settings',
+        at: SETTINGS,
+        main: parts.card('Active settings', settings(context.deps)),
+      }),
+    { offers: [{ label: 'Settings', section: 'service', words: 'environment variables' }] },
+  ),
 })
 
 const LENGTHS = [
@@ -81,10 +93,10 @@ const DONE = {
 }
 
 function servicePage(context: PageContext): Response {
-  const { deps, user } = context
+  const { deps } = context
   return page(context, {
-    title: 'Service',
-    tabs: serviceTabs(user, PATH),
+    title: 'Health',
+    at: PATH,
     messages: DONE,
     main: html`
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
@@ -92,8 +104,7 @@ function servicePage(context: PageContext): Response {
         ${parts.card('Maintenance', maintenance(context))}
         ${parts.card('Backup', backup(deps))}
       </div>
-      ${certificateCard(context)}
-      ${parts.card('Settings', settings(deps))}`,
+      ${certificateCard(context)}`,
   })
 }
 

@@ -12,7 +12,7 @@ import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
-import { connectPending, isPending, providerLink } from '../auth/oidc.ts'
+import { connectPending, isPending, OR, providerLink } from '../auth/oidc.ts'
 import {
   askForCode,
   CODE_PAGE,
@@ -201,7 +201,7 @@ function signInPage(context: AnonymousContext): Response {
       extra: { autofocus: Boolean(email.value) },
     }),
     stayBox(isLong),
-    parts.button('Sign in'),
+    parts.button('Sign in', deps.oidc ? 'plain' : 'primary'),
   ])
   return authPage(context, {
     title: 'Sign in',
@@ -211,6 +211,7 @@ function signInPage(context: AnonymousContext): Response {
     main: html`
       ${!deps.data.accounts.hasOwner() && notSetUp(deps)}
       ${providerLink(deps, next)}
+      ${deps.oidc && isForAll && OR}
       ${
         isForAll
           ? passwordForm

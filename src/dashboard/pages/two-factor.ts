@@ -15,6 +15,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { proofField, requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext, requirePerson } from '../auth/guard.ts'
 import { tryGuess } from '../auth/sign-in.ts'
+import { SECURITY_PATH } from '../cards/identities.ts'
 import { signedInPages, viewer } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -108,7 +109,8 @@ function statePage(context: PageContext): Response {
   const isOn = hasSecondFactor(requirePerson(context))
   return page(context, {
     title: 'Two-factor sign-in',
-    back: { href: '/app/account', label: 'Account' },
+    at: SECURITY_PATH,
+    back: { href: SECURITY_PATH, label: 'Security' },
     messages: isOn ? {} : { off: 'Two-factor sign-in is off.' },
     main: html`<div class="card">${isOn ? disableForm(context) : beginForm(context.user)}</div>`,
   })
@@ -144,6 +146,7 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
   const grouped = key.replace(/(.{4})(?=.)/g, '$1 ')
   return page(context, {
     title: 'Set up two-factor sign-in',
+    at: SECURITY_PATH,
     main: html`<div class="card">
       <p>1. Scan this with your authenticator app.</p>
       <p><img src="data:image/svg+xml;base64,${base64}" alt="QR code of the key below" class="qr"
@@ -155,7 +158,7 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
         parts.codeField(context, { hint: 'Six digits.' }),
         parts.button('Turn it on'),
       ])}
-      <p class="hint after"><a href="/app/account">Leave it off</a></p>
+      <p class="hint after"><a href="${SECURITY_PATH}">Leave it off</a></p>
     </div>`,
   })
 }
@@ -164,6 +167,7 @@ function codesPage(context: PageContext, codes: readonly string[]): Response {
   const shown = codes.map(showRecoveryCode)
   return page(context, {
     title: 'Two-factor sign-in is on',
+    at: SECURITY_PATH,
     main: html`<div class="card">
       ${parts.notice('good', html`<p>From now on, signing in asks for a code.</p>`)}
       <p>If you lose your phone, you can sign in with these codes. Each works once.</p>
@@ -180,7 +184,7 @@ ${shown.join('\n')}</textarea>
         <p class="hint" id="secret-hint">Copy or print them now. You won’t see them again. Keep
           them apart from your phone.</p>
       </div>
-      <div class="row">${parts.linkButton('I have saved them', '/app/account', 'primary')}</div>
+      <div class="row">${parts.linkButton('I have saved them', SECURITY_PATH, 'primary')}</div>
     </div>`,
   })
 }

@@ -11,6 +11,8 @@ export interface Bar {
   previous?: number | undefined
   /** Its period is not over and the value may grow. It is drawn as an outline. */
   isOpen?: boolean
+  /** Label and value in another language than English. */
+  text?: string
 }
 
 /** A label below the axis. */
@@ -37,7 +39,7 @@ type Screen = keyof typeof WIDTHS
 /** Pixels around the axes, as in the style sheet. */
 export const MARGIN = { left: 44, right: 22 }
 /** Width of a character in pixels, at the font size of the style sheet. */
-export const CHARACTER_WIDTH = 7
+export const CHARACTER_WIDTH = 7.5
 const STEPS_MAX = 4
 
 /**
@@ -105,7 +107,7 @@ function column(bar: Bar, { i, count, top }: { i: number; count: number; top: nu
   const before = bar.previous === undefined ? '' : `, ${plural(bar.previous, 'hit')} before`
   return html`
     <g>
-      <title>${bar.label}: ${value}${before}</title>
+      <title>${bar.text ?? `${bar.label}: ${value}${before}`}</title>
       <rect class="place" x="${percent(i * slot)}" width="${percent(slot)}" height="100%" />
       ${bar.value > 0 && html`<rect ${attributes(shape)} />`}
     </g>`
@@ -119,7 +121,6 @@ function previousLine(bars: readonly Bar[], top: number): Html | false {
   )
   return html`<svg width="100%" height="100%" preserveAspectRatio="none"
       viewBox="0 0 ${bars.length} 100">
-    <polyline class="before-edge" points="${points.join(' ')}" />
     <polyline class="before" points="${points.join(' ')}" /></svg>`
 }
 
@@ -221,15 +222,18 @@ export const longDate = (date: Temporal.PlainDate): string => `${shortDate(date)
 const HEIGHT = 16
 const STEP = 2
 
+const SPARKS = { day: ['hit', 'day'], minute: ['hit', 'minute'], scan: ['scan', 'day'] } as const
+
 /** A line of one point per day or minute, oldest first, up to the one with the most hits. */
-export function sparkline(counts: readonly number[], unit: 'day' | 'minute' = 'day'): Html {
+export function sparkline(counts: readonly number[], kind: keyof typeof SPARKS = 'day'): Html {
   const most = Math.max(...counts, 1)
   const sum = counts.reduce((total, count) => total + count, 0)
   const heights = counts.map((count) => HEIGHT - Math.round((count / most) * HEIGHT))
   const steps = heights.slice(1).map((y, i) => y - (heights[i] ?? 0))
   const shown = steps.map((step) => (step < 0 ? `${STEP}${step}` : `${STEP} ${step}`))
   const path = `M0 ${heights[0] ?? HEIGHT}l${shown.join(' ')}`
-  const label = `${plural(sum, 'hit')} in ${plural(counts.length, unit)}`
+  const [what, unit] = SPARKS[kind]
+  const label = `${plural(sum, what)} in ${plural(counts.length, unit)}`
   const width = STEP * (counts.length - 1)
   return html`<svg class="spark" role="img" aria-label="${label}" viewBox="0 -1 ${width} 18"
     preserveAspectRatio="none"><path d="${path}"/></svg>`

@@ -53,6 +53,7 @@ interface FieldProps {
     | 'number'
     | 'file'
     | 'datetime-local'
+    | 'time'
     | 'color'
     | 'textarea'
   value?: string | undefined
@@ -179,7 +180,7 @@ interface ChoiceProps {
   value?: string | undefined
 }
 
-export const select = (props: ChoiceProps): Html =>
+export const select = (props: ChoiceProps & { hint?: Value }): Html =>
   labelled(props, menu({ ...props, id: `field-${props.name}` }))
 
 /** A choice whose label is for screen readers, unless `id` is that of a visible label. */
@@ -336,26 +337,32 @@ interface Column<Item> {
 /** Columns by their labels. A function alone is the cell of an item. */
 type Columns<Item> = Readonly<Record<string, Column<Item> | ((item: Item) => Value)>>
 
-/** A table that becomes a list of cards on narrow screens, unless its columns fit them. */
+/**
+ * A table that becomes a list of cards on narrow screens, unless its columns fit them. `widths`: of
+ * each column `s`, `m`, `l`, `x` for a button, or `-` for a share of the rest. Each cell then has
+ * one line.
+ */
 export function table<Item>(
   caption: string,
   items: readonly Item[],
   columns: Columns<Item>,
-  { isNarrow = false } = {},
+  { isNarrow = false, widths = '' } = {},
 ): Html {
-  const all = Object.entries(columns).map(([label, column]) => {
+  const widthOf = widths.split(' ')
+  const all = Object.entries(columns).map(([label, column], at) => {
     const { cell, isNumber, isHidden }: Column<Item> =
       typeof column === 'function' ? { cell: column } : column
     const shown = isHidden ? html`<span class="visually-hidden">${label}</span>` : label
     const className = isNumber && 'number'
-    const head = html`<th scope="col" ${attributes({ class: className })}>${shown}</th>`
+    const width = widthOf[at] && `width-${widthOf[at]}`
+    const head = html`<th scope="col" ${attributes({ class: className || width })}>${shown}</th>`
     const extra = attributes({ class: className, 'data-label': !isHidden && label })
     return { head, cell, extra }
   })
   const cellOf = (value: Value, extra: Html) =>
     html`<td ${extra}>${value === '' ? '' : html`<div>${value}</div>`}</td>`
   return html`
-    <table class="${isNarrow ? 'table' : 'table stacked'}">
+    <table class="table${!isNarrow && ' stacked'}${widths && ' fixed'}">
       <caption class="visually-hidden">${caption}</caption>
       <thead><tr>${all.map(({ head }) => head)}</tr></thead>
       <tbody>${items.map(

@@ -1,4 +1,4 @@
-import { attributes, type Html, html, visible } from '../../lib/html.ts'
+import { attributes, type Html, html, type Value, visible } from '../../lib/html.ts'
 import {
   type Conditions,
   compileConditions,
@@ -9,25 +9,46 @@ import {
   type Visitor,
 } from '../../links/destination-rules.ts'
 import { nameOf } from '../../visits/names.ts'
+import type { Form } from './form.ts'
+import { icon } from './icons.ts'
 import { longTime } from './local-time.ts'
 
-/** Conditions of destinations in words. */
+/** Conditions of destinations: in words, and as the lines of a form. */
 
 const LANGUAGES = new Intl.DisplayNames('en', { type: 'language' })
 const DAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
 /** Countries of a condition that are named. */
 const COUNTRIES_SHOWN = 6
 
+/** What people call some systems. */
+const SYSTEM_NAMES: Readonly<Record<string, string>> = { ios: 'iPhone or iPad', macos: 'Mac' }
+
 export const choicesOf = {
-  os: SYSTEMS.map((value) => ({ value, label: nameOf('os', value) })),
+  os: SYSTEMS.map((value) => ({ value, label: SYSTEM_NAMES[value] ?? nameOf('os', value) })),
   device: DEVICES.map((value) => ({ value, label: nameOf('device', value) })),
-  days: DAYS.map((value, at) => ({ value, label: DAY_NAMES[at] ?? value })),
+  days: DAYS.map((value, at) => ({ value, label: (DAY_NAMES[at] ?? value).slice(0, 3) })),
 }
 
-const labelOf = (name: keyof typeof choicesOf, value: string): string =>
+const labelOf = (name: 'os' | 'device', value: string): string =>
   choicesOf[name].find((choice) => choice.value === value)?.label ?? value
 
 const either = (names: readonly string[]): string => names.join(' or ')
+
+/** `Monday to Friday, Sunday`: three or more days in a row are a range. */
+function daysText(days: NonNullable<Conditions['days']>): string {
+  const runs: number[][] = []
+  for (const at of days.map((day) => DAYS.indexOf(day))) {
+    const run = runs.at(-1)
+    if (run?.at(-1) === at - 1) run.push(at)
+    else runs.push([at])
+  }
+  return runs
+    .flatMap((run) => {
+      const names = run.map((at) => DAY_NAMES[at])
+      return names.length > 2 ? [`${names[0]} to ${names.at(-1)}`] : names
+    })
+    .join(', ')
+}
 
 /** Conditions that hold or fail together, with their names and their words. */
 const PARTS: readonly {
@@ -43,7 +64,8 @@ const PARTS: readonly {
   {
     label: 'device',
     names: ['device'],
-    words: ({ device = [] }) => either(device.map((value) => labelOf('device', value))),
+    words: ({ device = [] }) =>
+      either(device.map((value) => labelOf('device', value).toLowerCase())),
   },
   {
     label: 'language',
@@ -63,7 +85,7 @@ const PARTS: readonly {
   {
     label: 'query',
     names: ['query'],
-    words: ({ query = {} }) => visible(queryText(query).replaceAll(', ', ' and ')),
+    words: ({ query = {} }) => visible(`?${queryText(query).replaceAll(', ', ' and ')}`),
   },
   {
     label: 'start',
@@ -79,20 +101,74 @@ const PARTS: readonly {
     label: 'day and hour',
     names: ['days', 'hours', 'zone'],
     words: ({ days = [], hours, zone }) =>
-      [days.map((day) => labelOf('days', day)).join(', '), hours?.replace('-', '–'), `(${zone})`]
-        .filter(Boolean)
-        .join(' '),
+      [daysText(days), hours?.replace('-', '–'), `(${zone})`].filter(Boolean).join(' '),
   },
 ]
 
 const isSet = (when: Conditions, names: readonly (keyof Conditions)[]): boolean =>
   names.some((name) => when[name] !== undefined)
 
-/** Each condition on a line. `zone`: of the times that have none. */
-export const conditionList = (when: Conditions, zone: string): Html =>
-  html`<ul class="plain-list">${PARTS.filter(({ names }) => isSet(when, names)).map(
-    ({ words }) => html`<li>${words(when, zone)}</li>`,
-  )}</ul>`
+/** `If [iPhone or iPad] and [German (de)]`. `zone`: of the times that have none. */
+export const conditionText = (when: Conditions, zone: string): Html =>
+  html`If ${PARTS.filter(({ names }) => isSet(when, names)).map(
+    ({ words }, i) => html`${i > 0 && ' and '}<b class="tag">${words(when, zone)}</b>`,
+  )}`
+
+/** Conditions that have a line of the form together. */
+export const LINES = {
+  os: { label: 'System', names: ['os'] },
+  device: { label: 'Device', names: ['device'] },
+  language: { label: 'Language', names: ['language'] },
+  country: { label: 'Country', names: ['country'] },
+  query: { label: 'Query', names: ['query'] },
+  dates: { label: 'Dates', names: ['from', 'until'] },
+  week: { label: 'Days and hours', names: ['days', 'hours', 'zone'] },
+} as const satisfies Record<string, { label: string; names: readonly (keyof Conditions)[] }>
+
+export type Line = keyof typeof LINES
+const ALL_LINES = Object.keys(LINES) as Line[]
+
+export const linesOf = (when: Conditions): Line[] =>
+  ALL_LINES.filter((line) => isSet(when, LINES[line].names))
+
+/** The lines that a sent form shows. The fields of the others are sent, too, and do not count. */
+export const usedLines = (form: Form): Line[] =>
+  ALL_LINES.filter((line) => !form.has('use') || form.all('use').includes(line))
+
+/** Chooses the lines of the form around it: the style sheet hides the others. */
+export const lineMenu = (lines: readonly Line[], used: readonly Line[]): Html => html`
+  <button type="button" class="button plain" popovertarget="condition-menu">Add a condition
+    ${icon('chevron-down')}</button>
+  <div id="condition-menu" class="menu" popover>
+    <input type="hidden" name="use" value="">
+    ${lines.map((line) => {
+      const all = { id: `use-${line}`, name: 'use', value: line, checked: used.includes(line) }
+      return html`<label class="menu-item">
+        <input type="checkbox" ${attributes(all)}> ${LINES[line].label}</label>`
+    })}
+  </div>`
+
+/** A line with its controls. Its button needs scripts: the menu removes it, too. */
+export const conditionLine = (line: Line, controls: Value): Html => html`
+  <div class="line" data-line="${line}" role="group" aria-labelledby="line-${line}">
+    <b id="line-${line}">${LINES[line].label}</b>
+    <div class="line-fields">${controls}</div>
+    <button type="button" class="act" hidden data-needs-script data-drop="use-${line}"
+      aria-label="Remove the condition ${LINES[line].label}">${icon('x')}</button>
+  </div>`
+
+/** A time of the day in a form: `9`, `9:30` or `930`; other text stays as it is. */
+function clockText(text: string): string {
+  const [, hour, minute = '00'] = /^(\d{1,2})(?:[:.]?(\d\d))?$/.exec(text) ?? []
+  return hour === undefined ? text : `${hour.padStart(2, '0')}:${minute}`
+}
+
+/** `09:00-17:00` from two fields. The first one may have both times: `9-17`. */
+export function typedHours(first: string, second: string): string | undefined {
+  const [from = '', until = second] = first.split(/\s*[-–]\s*/)
+  if (from === '' && until === '') return undefined
+  return `${clockText(from || '0')}-${clockText(until || '24')}`
+}
 
 /** The first condition that does not hold for the visitor; undefined if all hold. */
 export function failingPart(when: Conditions, visitor: Visitor): string | undefined {
@@ -127,21 +203,16 @@ export function parseQueryText(text: string): Record<string, string | true> | un
   return Object.keys(parameters).length === entries.length ? parameters : undefined
 }
 
-/** A group of checkboxes for a list of values. */
-export function checkboxes(props: {
-  name: string
-  legend: string
-  choices: readonly { value: string; label: string }[]
+/** Buttons that are pressed or not, one for each value of a list. */
+export function toggles(props: {
+  name: keyof typeof choicesOf
   chosen: readonly string[]
   error: string | undefined
 }): Html {
-  const { name, legend, choices, chosen, error } = props
-  return html`<fieldset>
-    <legend>${legend}</legend>
-    <div class="row">${choices.map(({ value, label }) => {
-      const all = attributes({ name, value, checked: chosen.includes(value) })
-      return html`<label><input type="checkbox" ${all}> ${label}</label>`
-    })}</div>
-    ${error && html`<p class="error">${error}</p>`}
-  </fieldset>`
+  const { name, chosen, error } = props
+  return html`<div class="toggles">${choicesOf[name].map(({ value, label }) => {
+    const all = { name, value, checked: chosen.includes(value), 'aria-invalid': error && 'true' }
+    return html`<label class="button"><input type="checkbox" ${attributes(all)}>${label}</label>`
+  })}</div>
+  ${error && html`<p class="error">${error}</p>`}`
 }

@@ -42,7 +42,7 @@ const URLENCODED = /^application\/x-www-form-urlencoded[\t ]*(;|$)/i
 const MULTIPART = /^multipart\/form-data[\t ]*;/i
 const BOUNDARY = /;[\t ]*boundary=(?:"([^"]+)"|([^;\s"]+))/i
 
-/** Each field costs memory and time. Our largest form has fewer than twenty. */
+/** Each field costs memory and time. Our largest form has fewer than a hundred. */
 const FIELDS_MAX = 1000
 
 /**

@@ -96,12 +96,7 @@ export function hitSection(paths: SectionPaths, chart: HitChart): Html {
   return html`
     <section class="card" id="hits-section">
       <h2 class="visually-hidden">Hits</h2>
-      <div class="row apart">
-        <nav class="tabs" aria-label="Time range"><ul>${ROLLING.map((preset) =>
-          rangeTab(paths, chosen, preset),
-        )}</ul></nav>
-        ${otherRanges(paths, chart)}
-      </div>
+      ${rangeBar(paths, chart)}
       <div ${region}>${summary(chart)}</div>
       <div class="row apart">
         <details>
@@ -112,6 +107,17 @@ export function hitSection(paths: SectionPaths, chart: HitChart): Html {
       </div>
     </section>`
 }
+
+type RangeChart = Pick<HitChart, 'chosen' | 'range' | 'now'>
+
+/** The choice of a range. */
+export const rangeBar = (paths: SectionPaths, chart: RangeChart): Html => html`
+  <div class="row apart">
+    <nav class="tabs" aria-label="Time range"><ul>${ROLLING.map((preset) =>
+      rangeTab(paths, chart.chosen, preset),
+    )}</ul></nav>
+    ${otherRanges(paths, chart)}
+  </div>`
 
 const isChosen = ({ choice }: ChosenRange, preset: Preset): boolean =>
   'preset' in choice && choice.preset === preset
@@ -127,7 +133,7 @@ const rangeLink = ({ path, scope = '' }: SectionPaths, chosen: ChosenRange, pres
   })
 
 /** Weeks, months and two dates, in a menu whose button shows which of them is chosen. */
-function otherRanges(paths: SectionPaths, chart: HitChart): Html {
+function otherRanges(paths: SectionPaths, chart: RangeChart): Html {
   const { chosen, range } = chart
   const { choice, typed } = chosen
   const preset = CALENDAR.find((one) => isChosen(chosen, one))
@@ -150,7 +156,7 @@ function otherRanges(paths: SectionPaths, chart: HitChart): Html {
 }
 
 /** The form is shown below its button if the typed dates are refused. */
-function dateForm({ path, scope = '' }: SectionPaths, { chosen, range, now }: HitChart): Html {
+function dateForm({ path, scope = '' }: SectionPaths, { chosen, range, now }: RangeChart): Html {
   const { from, to, problem } = chosen.typed ?? {
     from: String(range.first),
     to: String(range.last),
@@ -203,17 +209,17 @@ function summary(chart: HitChart): Html {
   const period = periodOf(chart)
   const unit = { hour: 'Hours', day: 'Days', week: 'Weeks from Monday' }[range.unit]
   const current = { hour: 'this hour', day: 'today', week: 'this week' }[range.unit]
+  const hasBars = sum > 0 || hadHits
+  const title = `${hits(sum)} ${period}`
+  const description = describe(range, bars)
+  const drawn = barChart({ bars, ticks: timeTicks(range), title, description })
+  const key = html`${unit} in ${zoneName(range.zone)}.
+    ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
+    ${hadHits && html` <span class="before-key">Line</span>: ${periodBefore(chart)}.`}`
   return html`
     ${tiles(chart)}
-    ${barChart({
-      bars,
-      ticks: timeTicks(range),
-      title: `${hits(sum)} ${period}`,
-      description: describe(range, bars),
-    })}
-    <p class="hint">${unit} in ${zoneName(range.zone)}.
-      ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
-      ${hadHits && html` <span class="before-key">Line</span>: ${periodBefore(chart)}.`}
+    ${hasBars ? drawn : html`<div class="empty">No hits ${period}.</div>`}
+    <p class="hint">${hasBars && key}
       ${parts.count(Math.max(total, sum))} all time${
         imported > 0 && html`, of which ${parts.count(imported)} are from elsewhere, without dates`
       }.</p>`
@@ -221,14 +227,21 @@ function summary(chart: HitChart): Html {
 
 /** The numbers of the range, all compared with the same period before. */
 function tiles(chart: HitChart): Html {
-  const { counts, previous, visits, recent } = chart
+  const { counts, previous, visits, visitsBefore, recent } = chart
   const sum = sumOf(counts)
   const before = previous && sumOf(previous)
-  const [now, earlier] = [partsOfHits(sum, visits), partsOfHits(before, chart.visitsBefore)]
+  const [now, earlier] = [partsOfHits(sum, visits), partsOfHits(before, visitsBefore)]
+  const scans = visits?.scans.byDay ?? []
   return html`<dl class="tiles" aria-label="Numbers ${periodOf(chart)}">
     ${tile('Hits', sum, before)}
-    ${now && tile('People', now.people, earlier?.people)}
-    ${now && tile('Bots', now.bots, earlier?.bots)}
+    ${now && tile('Without bots', now.people, earlier?.people)}
+    ${now && tile('Bots', now.bots, earlier?.bots, { isNeutral: true })}
+    ${
+      sumOf(scans) > 0 &&
+      tile('Scans', sumOf(scans), visitsBefore && sumOf(visitsBefore.scans.byDay), {
+        line: scans.length > 1 && sparkline(scans, 'scan'),
+      })
+    }
     ${recent && liveTile(recent)}
   </dl>
   <p class="hint">Hits ${periodOf(chart)}${
@@ -236,10 +249,16 @@ function tiles(chart: HitChart): Html {
   }.</p>`
 }
 
-function tile(label: string, count: number, before: number | undefined): Html {
+/** `isNeutral`: more is neither good nor bad. */
+function tile(
+  label: string,
+  count: number,
+  before: number | undefined,
+  { isNeutral = false, line }: { isNeutral?: boolean; line?: Html | false } = {},
+): Html {
   return html`<div>
     <dt>${label}</dt>
-    <dd><strong>${parts.count(count)}</strong> ${changeBadge(count, before)}</dd>
+    <dd><strong>${parts.count(count)}</strong> ${changeBadge(count, before, isNeutral)} ${line}</dd>
     ${before !== undefined && html`<dd class="hint">${parts.count(before)} before</dd>`}
   </div>`
 }
@@ -252,7 +271,7 @@ const liveTile = (recent: readonly number[]): Html => html`<div>
 </div>`
 
 /**
- * Hits by people and by bots: the shares among the hits whose details are known, of all hits.
+ * Hits without bots and by bots: the shares among the hits whose details are known, of all hits.
  * Undefined if no details are known.
  */
 function partsOfHits(all: number | undefined, visits: Visits | undefined) {
@@ -293,15 +312,16 @@ function periodBefore({ chosen: { choice }, range }: HitChart): string {
 }
 
 /** The change in percent; nothing for less than one per cent or without a period before. */
-function changeBadge(count: number, before: number | undefined): Html | false {
+function changeBadge(count: number, before: number | undefined, isNeutral = false): Html | false {
   if (before === undefined || (before === 0 && count === 0)) return false
-  if (before === 0) return html`<span class="badge good">new</span>`
+  const look = isNeutral ? 'badge' : count > before ? 'badge good' : 'badge bad'
+  if (before === 0) return html`<span class="${look}">new</span>`
   const change = Math.round((count / before - 1) * 100)
   if (change === 0) return false
+  const [mark, word] = change > 0 ? ['▲', 'more'] : ['▼', 'fewer']
   const size = `${parts.count(Math.abs(change))} %`
-  return change > 0
-    ? html`<span class="badge good">▲ ${size}<span class="visually-hidden"> more</span></span>`
-    : html`<span class="badge bad">▼ ${size}<span class="visually-hidden"> fewer</span></span>`
+  return html`<span class="${look}">${mark} ${size}<span
+    class="visually-hidden"> ${word}</span></span>`
 }
 
 function barsOf({ range, counts, previous, now }: HitChart): Bar[] {

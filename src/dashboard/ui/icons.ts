@@ -3,12 +3,14 @@ import chevronLeft from 'lucide-static/icons/chevron-left.svg' with { type: 'tex
 import copy from 'lucide-static/icons/copy.svg' with { type: 'text' }
 import ellipsis from 'lucide-static/icons/ellipsis.svg' with { type: 'text' }
 import externalLink from 'lucide-static/icons/external-link.svg' with { type: 'text' }
+import gripVertical from 'lucide-static/icons/grip-vertical.svg' with { type: 'text' }
 import logOut from 'lucide-static/icons/log-out.svg' with { type: 'text' }
 import monitor from 'lucide-static/icons/monitor.svg' with { type: 'text' }
 import moon from 'lucide-static/icons/moon.svg' with { type: 'text' }
 import pause from 'lucide-static/icons/pause.svg' with { type: 'text' }
 import pencil from 'lucide-static/icons/pencil.svg' with { type: 'text' }
 import play from 'lucide-static/icons/play.svg' with { type: 'text' }
+import plus from 'lucide-static/icons/plus.svg' with { type: 'text' }
 import qrCode from 'lucide-static/icons/qr-code.svg' with { type: 'text' }
 import search from 'lucide-static/icons/search.svg' with { type: 'text' }
 import shield from 'lucide-static/icons/shield.svg' with { type: 'text' }
@@ -25,12 +27,14 @@ const FILES = {
   copy,
   ellipsis,
   'external-link': externalLink,
+  'grip-vertical': gripVertical,
   'log-out': logOut,
   monitor,
   moon,
   pause,
   pencil,
   play,
+  plus,
   'qr-code': qrCode,
   search,
   shield,

@@ -1,5 +1,6 @@
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import { ASSET_PATHS, LOGO_PATH } from '../assets.ts'
+import type { Section } from '../auth/access.ts'
 import type { Theme } from '../auth/cookies.ts'
 import type { AnonymousContext, CurrentUser, PageContext } from '../auth/guard.ts'
 import {
@@ -52,8 +53,16 @@ interface PageProps extends Content {
   back?: { href: string; label: string }
   /** Heading, if it is not the title. */
   heading?: Html
-  /** Below the heading: the navigation between pages of a section. */
+  /** Below the heading: the navigation between pages about one subject. */
   tabs?: Html
+  /** The entry of this page in the navigation of its section, by its address. */
+  at?: string
+}
+
+/** The names of sections. */
+export const SECTIONS: Readonly<Record<Section, string>> = {
+  account: 'Account',
+  service: 'Service',
 }
 
 /** A page with the navigation, for a signed-in user. */
@@ -62,7 +71,7 @@ export function page(
   props: PageProps,
 ): Response {
   const { user, request } = context
-  const { title, back, heading, tabs } = props
+  const { title, back, heading, tabs, at } = props
   const current = request && sectionOf(request)
   const sections = user.offers.filter(({ place }) => place === 'navigation')
   const items = sections.map(({ label, href }) => {
@@ -77,14 +86,33 @@ export function page(
       <a class="go-link" href="/app/go" data-go>${icon('search')} Go to <kbd>Ctrl K</kbd></a>
       ${accountMenu(user)}
     </header>`
-  const main = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
+  const content = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
     ${contentOf(context, props)}`
+  const section = user.offers.find((one) => one.href === at && one.section)?.section
+  const main = section
+    ? html`<div class="framed">${sideNavigation(user, section, at)}
+        <div class="${section}">${content}</div></div>`
+    : content
   const zone = user.hasChosenZone ? user.zone : undefined
   // Browsers report other statuses of scripts' requests in the console.
   const { refusal } = context
   const isPart = refusal && !isTemporary(refusal) && request && wantsFragment(request)
-  const content = isPart ? { ...props, status: 200 } : props
-  return documentOf({ top, main, theme: user.theme, zone }, context, content)
+  const shown = isPart ? { ...props, status: 200 } : props
+  return documentOf({ top, main, theme: user.theme, zone }, context, shown)
+}
+
+/** Beside the pages of a section, on narrow screens above them. */
+function sideNavigation({ offers, account }: CurrentUser, section: Section, at?: string): Html {
+  const name = SECTIONS[section]
+  const items = offers
+    .filter((one) => one.section === section)
+    .map(({ label, href }) => {
+      const all = attributes({ href, 'aria-current': href === at ? 'page' : undefined })
+      return html`<li><a ${all}>${label}</a></li>`
+    })
+  return html`<nav class="tabs side" aria-label="${name}">
+    <p class="side-name">${section === 'account' ? account.name : name}</p>
+    <ul>${items}</ul></nav>`
 }
 
 /** What a page says about the last action, and its own content. */
@@ -110,14 +138,18 @@ export function authPage(context: AnonymousRequest, props: Content): Response {
   return documentOf({ top, main, theme: themeOf(context), width: 'narrow' }, context, props)
 }
 
-/** A page for everybody, without navigation. */
-export function publicPage(context: AnonymousRequest, props: Content): Response {
+/** A page for everybody, without navigation. `skip`: the link to the content, in its language. */
+export function publicPage(
+  context: AnonymousRequest,
+  props: Content & Required<Pick<Frame, 'language' | 'skip'>>,
+): Response {
   const { operatorName, operatorLogo } = context.deps
   const image = operatorLogo === undefined ? logo() : operatorImage()
   const name = operatorName ?? (operatorLogo === undefined ? 'Hopcode' : '')
   const top = html`<header class="top"><span class="brand">${image}${name}</span></header>`
   const main = html`<h1>${props.title}</h1>${contentOf(context, props)}`
-  return documentOf({ top, main, theme: themeOf(context) }, context, props)
+  const { language, skip } = props
+  return documentOf({ top, main, theme: themeOf(context), language, skip }, context, props)
 }
 
 const themeOf = ({ deps, request }: AnonymousRequest) => deps.cookies.findTheme(request)
@@ -133,15 +165,19 @@ interface Frame {
   /** The time zone that the account has chosen. */
   zone?: string | undefined
   width?: 'wide' | 'narrow'
+  language?: string
+  skip?: string
 }
 
+const SKIP = 'Skip to the content'
+
 function documentOf(
-  { top, main, theme, zone, width = 'wide' }: Frame,
+  { top, main, theme, zone, width = 'wide', language = 'en', skip = SKIP }: Frame,
   { refusal }: LastAction,
   { title, cookies, headers, status }: Content,
 ): Response {
   const markup = html`<!doctype html>
-<html lang="en" ${attributes({ 'data-theme': theme, 'data-zone': zone })}>
+<html lang="${language}" ${attributes({ 'data-theme': theme, 'data-zone': zone })}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -156,7 +192,7 @@ function documentOf(
 <script src="${ASSET_PATHS.script}" defer></script>
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">${skip}</a>
 ${top}
 <main id="main" tabindex="-1" class="${width}">${main}</main>
 <div id="status" role="status" aria-live="polite"></div>
@@ -181,25 +217,35 @@ const THEMES: readonly { value: string; label: string; iconName: IconName }[] = 
   { value: 'dark', label: 'Dark', iconName: 'moon' },
 ]
 
-/** The menu under the e-mail address. The browser opens and closes it, also without scripts. */
+/** The page on which an owner of the service creates a further account. */
+export const NEW_ACCOUNT = '/app/service/accounts/new'
+
+/**
+ * The menu under the person: accounts, and what belongs to the one that is open. The browser opens
+ * and closes it, also without scripts.
+ */
 function accountMenu(user: CurrentUser): Html {
   const { account, others, person } = user
   const { email } = person
   const signOut = html`<button class="menu-item">${icon('log-out')} Sign out</button>`
+  const add = html`<a class="menu-item" href="${NEW_ACCOUNT}">${icon('plus')} New account…</a>`
   return html`
     <div class="current-user">
-      <button type="button" class="current-user-button" popovertarget="account-menu">
+      <button type="button" class="current-user-button" popovertarget="account-menu"
+        title="${account.name}">
         <span class="initial" data-initial="${email.slice(0, 1).toUpperCase()}"></span>
-        <span class="email">${others.length > 0 ? account.name : email}</span>
+        <span class="email">${email}</span>
         ${icon('chevron-down')}
       </button>
       <div id="account-menu" class="menu" popover>
-        <p class="menu-title">${email}</p>
-        ${others.length > 0 && html`<p class="menu-title"><strong>${account.name}</strong></p>`}
+        <p class="menu-title"><strong>${account.name}</strong></p>
         ${others.map(({ id, name }) => accountChoice(user, id, name))}
-        <a class="menu-item" href="/app/account">${icon('user')} Account</a>
-        <a class="menu-item" href="/app/account#security">${icon('shield')} Security</a>
-        ${themeForm(user)}
+        ${parts.offer(user, NEW_ACCOUNT, add)}
+        <div class="menu-last">
+          <a class="menu-item" href="/app/account">${icon('user')} Account</a>
+          <a class="menu-item" href="/app/account/security">${icon('shield')} Security</a>
+          ${themeForm(user)}
+        </div>
         ${parts.form(user, '/app/sign-out', signOut, { class: 'menu-last' })}
       </div>
     </div>`
@@ -238,7 +284,7 @@ function themeForm(user: CurrentUser): Html {
   )
 }
 
-interface ConfirmProps extends Pick<PageProps, 'title' | 'back'> {
+interface ConfirmProps extends Pick<PageProps, 'title' | 'back' | 'at'> {
   /** `note`: what can be undone. */
   kind?: 'note' | 'bad'
   /** What the action does, and to what. */

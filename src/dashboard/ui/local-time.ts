@@ -1,9 +1,6 @@
-import { TIME_ZONES } from '../../hits/range.ts'
-import { zonedTime } from '../../lib/clock.ts'
+import { isoTime, zonedTime } from '../../lib/clock.ts'
 import { type Html, html } from '../../lib/html.ts'
-import type { CurrentUser } from '../auth/guard.ts'
 import { longDate } from './chart.ts'
-import * as parts from './components.ts'
 import { zoneName } from './hit-chart.ts'
 
 /** Times in a time zone, as the field `datetime-local` and sentences show them. */
@@ -45,23 +42,8 @@ export function exactTime(epochMs: number, zone: string): string {
   return `${time.toString({ smallestUnit: 'second' })} (${zoneName(zone)})`
 }
 
-/** The path that sets the account's time zone. */
-const ACTION = '/app/account/time-zone'
-
-/** The form of the account page. The script suggests the browser's time zone. */
-export const zoneForm = (user: CurrentUser, zone: string): Html =>
-  parts.form(
-    user,
-    ACTION,
-    [
-      parts.select({
-        name: 'zone',
-        label: 'Times and days are those of',
-        choices: TIME_ZONES.map((value) => ({ value, label: zoneName(value) })),
-        value: zone,
-      }),
-      html`<p class="hint" data-zone-hint hidden></p>`,
-      parts.button('Set the time zone', 'plain'),
-    ],
-    { id: 'time-zone' },
-  )
+/** The day of an epoch time. The script adds the time, which is shown on hover. */
+export const day = (epochMs: number, { zone }: { zone: string }): Html => {
+  const date = longDate(zonedTime(epochMs, zone).toPlainDate())
+  return html`<time datetime="${isoTime(epochMs)}" data-age>${date}</time>`
+}

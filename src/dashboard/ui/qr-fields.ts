@@ -1,5 +1,6 @@
 import {
   CAPTION_LENGTH_MAX,
+  DASHBOARD_REF,
   findProblems,
   LEVELS,
   MARGIN_MAX_MODULES,
@@ -9,12 +10,13 @@ import {
   parsePrintOptions,
   parseQrOptions,
   type QrOptions,
+  qrQueryOf,
   REF_LENGTH_MAX,
   rgbOf,
   SIZE_MIN_PX,
   URL_CAPTION,
 } from '../../draw/options.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
 import * as parts from './components.ts'
 
 /** The form fields of QR options. */
@@ -37,14 +39,27 @@ export interface QrChoice {
 /** The value of the select `caption` that stands for the field `captionText`. */
 const OWN_CAPTION = 'text'
 
-/** The form's fields as the query of `/api/qr/{code}`. An empty optional value is absent. */
+/**
+ * The form's fields as the query of `/api/qr/{code}`. An empty optional value is absent. `ref` has
+ * a default if its field is.
+ */
 export function apiQueryOf({ captionText, ...query }: Query): Query {
-  const { mm, ref, ...others } =
-    query.caption === OWN_CAPTION ? { ...query, caption: captionText ?? '' } : query
+  const {
+    mm,
+    ref = DASHBOARD_REF,
+    ...others
+  } = query.caption === OWN_CAPTION ? { ...query, caption: captionText ?? '' } : query
   return { ...others, ...(mm && { mm }), ...(ref && { ref }) }
 }
 
-/** Every refused value is shown with its error. `query`: of `apiQueryOf`. */
+/** The query of a page or file of the dashboard. */
+export function formQueryOf(options: QrOptions): URLSearchParams {
+  const query = qrQueryOf(options)
+  if (options.ref === undefined) query.set('ref', '')
+  return query
+}
+
+/** Every refused value is shown with its error. */
 export function parseQrChoice(fields: Query): QrChoice {
   const query = apiQueryOf(fields)
   const errors = findProblems(query)
@@ -53,7 +68,7 @@ export function parseQrChoice(fields: Query): QrChoice {
   const accepted = Object.entries(query).filter(([name]) => isKept(name))
   const options = parsePrintOptions({ ...Object.fromEntries(accepted), format: 'png' })
   const textOf = (name: keyof QrChoice['texts']) =>
-    (query[name] ?? String(options[name] ?? '')).slice(0, TEXT_MAX)
+    (query[name] ?? (name === 'ref' ? '' : String(options[name] ?? ''))).slice(0, TEXT_MAX)
   return {
     options,
     texts: Object.fromEntries(TEXTS.map((name) => [name, textOf(name)])) as QrChoice['texts'],
@@ -72,29 +87,14 @@ export function qrFields(
   { hasLogo, hasCapitals }: { hasLogo: boolean; hasCapitals: boolean },
 ): Html {
   const isOwn = texts.caption !== '' && texts.caption !== URL_CAPTION
+  const color = (name: keyof typeof SWATCHES, label: string) => html`
+    ${parts.field({ name, label, type: 'color', value: texts[name], extra: { list: `${name}s` } })}
+    <datalist id="${name}s">${SWATCHES[name].map((one) => html`<option>${one}</option>`)}
+    </datalist>`
   return html`
     <div class="columns qr-pair">
-      ${parts.field({
-        name: 'mm',
-        label: 'Width on paper (mm)',
-        value: texts.mm,
-        type: 'number',
-        autocomplete: 'off',
-        extra: { min: MM_MIN, max: MM_MAX, step: 0.1, placeholder: '40', ...invalid(errors.mm) },
-      })}
-      ${parts.field({
-        name: 'size',
-        label: 'Width of the PNG (px)',
-        value: texts.size,
-        type: 'number',
-        autocomplete: 'off',
-        extra: { min: SIZE_MIN_PX, max: PRINT_SIZE_MAX_PX, step: 1, ...invalid(errors.size) },
-      })}
-    </div>
-    ${errorPlace('mm', errors)}${errorPlace('size', errors)}
-    <div class="columns qr-pair">
-      ${parts.field({ name: 'dark', label: 'Foreground', type: 'color', value: texts.dark })}
-      ${parts.field({ name: 'light', label: 'Background', type: 'color', value: texts.light })}
+      ${color('dark', 'Foreground')}
+      ${color('light', 'Background')}
     </div>
     ${errorPlace('dark', errors)}
     ${parts.checkbox({
@@ -102,23 +102,12 @@ export function qrFields(
       label: 'Transparent, for light paper',
       isChecked: options.transparent === true,
     })}
-    <div class="columns qr-pair">
-      ${parts.field({
-        name: 'margin',
-        label: 'Margin (modules)',
-        value: texts.margin,
-        type: 'number',
-        autocomplete: 'off',
-        extra: { min: 0, max: MARGIN_MAX_MODULES, step: 1, ...invalid(errors.margin) },
-      })}
-      ${parts.select({
-        name: 'level',
-        label: 'Error correction',
-        value: options.level,
-        choices: LEVELS.map((value) => ({ value, label: LEVEL_LABELS[value] })),
-      })}
-    </div>
-    ${errorPlace('margin', errors)}
+    ${
+      hasLogo &&
+      html`<p class="check"><label>
+        <input type="checkbox" ${attributes({ name: 'logo', value: '1', checked: options.logo })}>
+        <img src="/app/qr/logo.png" alt="" height="32"> Your logo in the middle</label></p>`
+    }
     ${parts.select({
       name: 'caption',
       label: 'Text below the code',
@@ -139,14 +128,49 @@ export function qrFields(
       })}
     </div>
     ${errorPlace('caption', errors)}
-    ${
-      hasLogo &&
-      parts.checkbox({
-        name: 'logo',
-        label: 'Your logo in the middle',
-        isChecked: options.logo,
-      })
-    }
+    ${parts.field({
+      name: 'ref',
+      label: 'Count scans apart as',
+      value: texts.ref,
+      autocomplete: 'off',
+      hint: `Added to the address in the code as ?ref=, so that Analytics tells scans from clicks.
+        Use a word such as poster for each place, or none.`,
+      extra: { maxlength: REF_LENGTH_MAX, spellcheck: 'false', ...invalid(errors.ref) },
+    })}
+    ${errorPlace('ref', errors)}
+    <div class="columns qr-pair">
+      ${parts.field({
+        name: 'mm',
+        label: 'Width on paper (mm)',
+        value: texts.mm,
+        type: 'number',
+        autocomplete: 'off',
+        extra: { min: MM_MIN, max: MM_MAX, step: 0.1, placeholder: '40', ...invalid(errors.mm) },
+      })}
+      ${parts.field({
+        name: 'size',
+        label: 'Width of the PNG (px)',
+        value: texts.size,
+        type: 'number',
+        autocomplete: 'off',
+        extra: { min: SIZE_MIN_PX, max: PRINT_SIZE_MAX_PX, step: 1, ...invalid(errors.size) },
+      })}
+      ${parts.field({
+        name: 'margin',
+        label: 'Margin (modules)',
+        value: texts.margin,
+        type: 'number',
+        autocomplete: 'off',
+        extra: { min: 0, max: MARGIN_MAX_MODULES, step: 1, ...invalid(errors.margin) },
+      })}
+      ${parts.select({
+        name: 'level',
+        label: 'Error correction',
+        value: options.level,
+        choices: LEVELS.map((value) => ({ value, label: LEVEL_LABELS[value] })),
+      })}
+    </div>
+    ${errorPlace('mm', errors)}${errorPlace('size', errors)}${errorPlace('margin', errors)}
     ${
       hasCapitals &&
       parts.checkbox({
@@ -154,16 +178,13 @@ export function qrFields(
         label: 'Address in capitals: fewer, larger modules',
         isChecked: options.capitals === true,
       })
-    }
-    ${parts.field({
-      name: 'ref',
-      label: 'Count scans apart as',
-      value: texts.ref,
-      autocomplete: 'off',
-      hint: 'A word like poster, added to the address in the code. Analytics shows its scans.',
-      extra: { maxlength: REF_LENGTH_MAX, spellcheck: 'false', ...invalid(errors.ref) },
-    })}
-    ${errorPlace('ref', errors)}`
+    }`
+}
+
+/** Browsers offer them beside all other colors. */
+const SWATCHES = {
+  dark: ['#1a2e4f', '#000000', '#4f46e5', '#0f6b4f', '#b4232c'],
+  light: ['#ffffff', '#fff6e5', '#e8f1fd'],
 }
 
 /** The message of an option, below its field. Empty while there is none. */

@@ -1,4 +1,5 @@
 import type { DayRange, Visits, VisitValue } from '../../analytics/visits.ts'
+import { DASHBOARD_REF } from '../../draw/options.ts'
 import { dateOf } from '../../hits/range.ts'
 import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -74,8 +75,9 @@ function periodOf({ from, to }: DayRange): string {
 /** The visits from printed codes. Absent for an account without such codes. */
 function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
   const scans = visits.values.scan.filter(({ value }) => refs.includes(value))
-  if (refs.length === 0) return false
   const hits = scans.reduce((sum, scan) => sum + scan.hits, 0)
+  const hasOwn = refs.some((ref) => ref !== DASHBOARD_REF)
+  if (hits === 0 && !hasOwn) return false
   return html`
     <section aria-labelledby="panel-scans">
       <h3 id="panel-scans">Scans</h3>
@@ -136,7 +138,8 @@ export function valueTable(
   const most = Math.max(...values.map(({ hits }) => hits))
   const earlier = new Map(before?.values[kind].map(({ value, hits }) => [value, hits]))
   const change = ({ value, hits }: VisitValue) =>
-    before && changeText(rateOf(hits, visits), rateOf(earlier.get(value) ?? 0, before))
+    before &&
+    changeText(rateOf(hits, visits), rateOf(earlier.get(value) ?? 0, before), kind === 'bot')
   const columns = {
     [PANELS[kind].value]: ({ name, hits }: VisitValue) => html`${parts.shareBar(hits / most)}
       <span class="cut">${name}</span>`,
@@ -152,16 +155,17 @@ export function valueTable(
 const rateOf = (hits: number, { hits: all, known }: Visits): number =>
   known === 0 ? 0 : (hits / known) * all
 
-/** `+12 %`, `−5 %`, `new`. */
-function changeText(now: number, before: number): Html {
-  if (before === 0) return html`<span class="up">new</span>`
-  const percent = Math.round((now / before - 1) * 100)
-  if (percent === 0) return html`<span class="hint">0 %</span>`
-  const size = `${parts.count(Math.abs(percent))} %`
-  return percent > 0
-    ? html`<span class="up">+${size}</span>`
-    : html`<span class="down">−${size}</span>`
+/** `+12 %`, `−5 %`, `×14`, `new`. `isNeutral`: more is neither good nor bad. */
+export function changeText(now: number, before: number, isNeutral = false): Html {
+  const percent = before === 0 ? 0 : Math.round((now / before - 1) * 100)
+  const isSame = percent === 0 && (before > 0 || now === 0)
+  const look = isNeutral || isSame ? 'hint' : now > before ? 'up' : 'down'
+  const size =
+    percent >= 1000 ? `×${parts.count(Math.round(now / before))}` : `${signed(percent)} %`
+  return html`<span class="${look}">${before === 0 && now > 0 ? 'new' : size}</span>`
 }
+
+const signed = (n: number): string => `${n > 0 ? '+' : n < 0 ? '−' : ''}${Math.abs(n)}`
 
 /** Never "100 %" or "0 %" of a part that is neither. */
 export function shareText(hits: number, total: number): string {
