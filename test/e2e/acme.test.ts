@@ -360,10 +360,10 @@ test('another authority has a state of its own, and its certificate takes the pl
   const first = await acmeApp(pebble, { dataDir })
   await untilCertified(first, 'go.example')
   const { pair } = certificatesOf(first)
+  expect(pair).toBeDefined()
   await first.stop()
   await using other = await Pebble.start({ httpPort: pebble.httpPort })
   await using second = await acmeApp(other, { dataDir })
-  expect(certificatesOf(second).pair).toEqual(pair)
   await eventually('the other is served', () => certificatesOf(second).pair?.cert !== pair?.cert)
   expect(other.orders).toBe(1)
   expect(

@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const CERTIFIED_NAME = 'localhost'
+/** Without it, every certificate is one of an authority, which browsers refuse. */
+const CONFIGURATION = '[req]\ndistinguished_name = name\n[name]\n'
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
 /** An authority, and a certificate that it has signed. `hosts`: as OpenSSL names them. */
@@ -12,11 +15,15 @@ export function createCertificate(folder: string, hosts = [`DNS:${CERTIFIED_NAME
     key: join(folder, 'server.key'),
   }
   const { authority, authorityKey, certificate, key } = files
+  const configuration = join(folder, 'openssl.cnf')
+  writeFileSync(configuration, CONFIGURATION)
+  const request = ['openssl', 'req', '-config', configuration, '-x509', ...KEY]
   const openssl = (...words: string[]) => {
-    const { exitCode, stderr } = Bun.spawnSync(['openssl', 'req', '-x509', ...KEY, ...words])
+    const { exitCode, stderr } = Bun.spawnSync([...request, ...words])
     if (exitCode !== 0) throw new Error(`openssl: ${stderr}`)
   }
-  openssl('-keyout', authorityKey, '-out', authority, '-subj', '/CN=authority')
+  const ofAuthority = ['-subj', '/CN=authority', '-addext', 'basicConstraints=critical,CA:TRUE']
+  openssl('-keyout', authorityKey, '-out', authority, ...ofAuthority)
   const signed = [
     '-CA',
     authority,
@@ -24,6 +31,8 @@ export function createCertificate(folder: string, hosts = [`DNS:${CERTIFIED_NAME
     authorityKey,
     '-addext',
     `subjectAltName=${hosts.join()}`,
+    '-addext',
+    'authorityKeyIdentifier=keyid',
   ]
   openssl('-keyout', key, '-out', certificate, '-subj', `/CN=${CERTIFIED_NAME}`, ...signed)
   return files
