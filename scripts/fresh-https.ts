@@ -12,7 +12,7 @@ import { freePort } from '../test/support/ports.ts'
 
 const RELEASE = 'bookworm'
 const LATEST_MS = 60_000
-const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin' }
+const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
 function run(...words: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(words)
@@ -53,7 +53,7 @@ async function serve(folder: string, root: string): Promise<void> {
     HTTPS_PORT: String(httpsPort),
   }
   const words = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const inside = ['chroot', root, 'env', '-i', ...words, 'hopcode']
+  const inside = ['/usr/sbin/chroot', root, 'env', '-i', ...words, 'hopcode']
   const service = Bun.spawn([...inside, 'serve'], {
     env: ENVIRONMENT,
     stdio: ['ignore', 'inherit', 'inherit'],

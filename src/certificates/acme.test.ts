@@ -49,7 +49,10 @@ function answerTo({ pathname, origin }: URL): Response {
     case '/endless-dir':
       return new Response(
         new ReadableStream({
-          start: (controller) => controller.enqueue(new TextEncoder().encode('{')),
+          async pull(controller) {
+            await Bun.sleep(50)
+            controller.enqueue(new TextEncoder().encode(' '))
+          },
         }),
       )
     case '/order':

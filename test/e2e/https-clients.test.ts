@@ -119,7 +119,12 @@ testWith('sslscan')(
   async () => {
     using own = ownCertificate()
     await using app = await httpsApp(own)
-    const words = ['sslscan', '--no-colour', '--no-heartbleed', `127.0.0.1:${app.tlsUrl.replace(/^.*:/, '')}`]
+    const words = [
+      'sslscan',
+      '--no-colour',
+      '--no-heartbleed',
+      `127.0.0.1:${app.tlsUrl.replace(/^.*:/, '')}`,
+    ]
     const text = Bun.spawnSync(words).stdout.toString()
     for (const version of ['SSLv2', 'SSLv3', 'TLSv1.0', 'TLSv1.1']) {
       expect(text).toMatch(new RegExp(`${version} +disabled`))

@@ -177,6 +177,13 @@ test('without TLS, short links and probes are answered on kept connections, and 
   expect(answers[0]?.headers.get('location')).toBe('https://example.com/')
 })
 
+test('without domains too, what is sent behind a probe does not reach the control thread', async () => {
+  using own = ownCertificate()
+  await using app = await httpsApp(own)
+  const answers = await ask(app, request('GET /-/live') + request('GET /app/sign-in'))
+  expect(answers.map(({ status }) => status)).toEqual([200, 308])
+})
+
 test('a body behind a probe does not reach the control thread', async () => {
   const { app } = await plain()
   const smuggled = request('GET /app/sign-in')
