@@ -17,6 +17,21 @@ const EVERY_LINUX: readonly Product[] = [
   { outfile: 'dist/hopcode-linux-arm64', target: 'bun-linux-arm64' },
 ]
 
+const WASM_URL = 'new URL("harfbuzz.wasm",import.meta.url).href'
+
+/** HarfBuzz reads its WebAssembly from a file beside it: in the binary, from an embedded one. */
+const harfbuzz: Bun.BunPlugin = {
+  name: 'harfbuzz',
+  setup: (build) => {
+    build.onLoad({ filter: /harfbuzzjs[\\/]dist[\\/]harfbuzz\.js$/ }, async ({ path }) => {
+      const source = await Bun.file(path).text()
+      if (!source.includes(WASM_URL)) throw new Error(`${path} finds its WebAssembly otherwise`)
+      const file = `import wasmFile from './harfbuzz.wasm' with { type: 'file' }`
+      return { contents: `${file}\n${source.replace(WASM_URL, 'wasmFile')}`, loader: 'js' }
+    })
+  },
+}
+
 /** The entry modules of the threads; no other module imports them. */
 const workerEntries = () => [...new Bun.Glob('src/threads/*.ts').scanSync(ROOT)].sort()
 
@@ -27,6 +42,7 @@ async function build({ outfile, target }: Product): Promise<void> {
     // `new URL('./threads/x.ts', import.meta.url)` in src/*.ts works as in the source tree.
     root: `${ROOT}/src`,
     target: 'bun',
+    plugins: [harfbuzz],
     format: 'esm',
     minify: true,
     bytecode: true,

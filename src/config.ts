@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
@@ -267,6 +267,10 @@ const Environment = z.object({
     .refine(isLogoFile, 'must be the path of a PNG or SVG file of at most 64 KiB')
     .optional()
     .describe('Logo on the pages for visitors: the path of a PNG or SVG file.'),
+  CAPTION_FONTS: list
+    .refine((paths) => paths.every((path) => existsSync(path)), 'must name files or folders')
+    .default(['/usr/share/fonts'])
+    .describe('Fonts of captions and labels, behind the built-in Inter: files and folders.'),
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
@@ -519,7 +523,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     aliases: env.ALIASES ?? env.IMPORT_ALIASES ?? trusted,
     destinationRules: env.DESTINATION_RULES ?? trusted,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
-    blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
+    ...pathsOf(env),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
@@ -546,6 +550,11 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       !env.METRICS_LISTEN && !baseUrl.startsWith('https:') && env.TRUSTED_PROXIES.length === 0,
   }
 }
+
+const pathsOf = (env: z.output<typeof Environment>) => ({
+  captionFonts: env.CAPTION_FONTS.map((path) => resolve(path)),
+  blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
+})
 
 function signInProvider(env: z.output<typeof Environment>) {
   if (env.PASSWORD_SIGN_IN === 'owners' && env.SIGNUP === 'open') {

@@ -21,6 +21,7 @@ import { properties } from './links/read.ts'
 import { links } from './links/subject.ts'
 import { lists } from './lists/subject.ts'
 import { moderation } from './moderation/moderation.ts'
+import { labelFormats } from './qr/label-formats.ts'
 import { qrSettings } from './qr/store.ts'
 import { visits } from './visits/store.ts'
 
@@ -45,6 +46,7 @@ export const subjects = {
   imports,
   publicPages,
   qrSettings,
+  labelFormats,
   campaignTemplates,
   hits,
   topLinks,

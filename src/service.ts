@@ -285,7 +285,7 @@ async function openStorage({ config, log, start, folder }: Base, { db }: { db: D
     prepare: () => ({ settings: { file } }),
   })
   const qr = start.lazily<Renderer>('qr', {
-    prepare: () => ({ settings: { dir: imageFolder(dataDir) } }),
+    prepare: () => ({ settings: { dir: imageFolder(dataDir), fonts: config.captionFonts } }),
   })
   const ofWriter = await start.once<NamedFunctions>('writer', settings, {
     batchMax: 1000,

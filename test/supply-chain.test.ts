@@ -123,6 +123,7 @@ test('the packages in the program have permissive licences', () => {
     '(MIT OR CC0-1.0)',
     // For fonts, which may be embedded in any program.
     'OFL-1.1',
+    'MIT AND OFL-1.1',
   ]
   const needed = placesNeededBy(Object.keys(manifest.dependencies))
   expect(needed.length).toBeGreaterThan(40)

@@ -7,11 +7,10 @@ import type { Visits } from './visits.ts'
 
 const QUERY = {
   accountId: 1,
-  range: [240, 480],
-  previous: [0, 240],
+  range: { bounds: [240, 264, 480], previous: [0, 24, 240] },
   days: { from: 10, to: 20 },
   refs: ['qr'],
-} as const
+}
 
 /** The newest link has the highest id. `hits`: by link, in the range and before. */
 function account(urls: string[], hits: (id: number) => readonly [number, number]) {
@@ -30,7 +29,7 @@ function account(urls: string[], hits: (id: number) => readonly [number, number]
     },
     top: {
       sumsOf: async (ids: readonly number[], from: number) => {
-        const at = from === QUERY.range[0] ? 0 : 1
+        const at = from === 240 ? 0 : 1
         return ids.map((id) => ({ id, count: hits(id)[at] ?? 0 })).filter(({ count }) => count > 0)
       },
     },

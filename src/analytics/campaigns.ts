@@ -1,4 +1,5 @@
 import type { AccountId } from '../accounts/store.ts'
+import type { HitRange } from '../hits/range.ts'
 import { readCampaign } from '../links/campaign.ts'
 import type { LinkPages } from '../lists/lists.ts'
 import type { TopLinks } from './top.ts'
@@ -33,10 +34,7 @@ export interface CampaignReport {
 
 interface CampaignQuery {
   accountId: AccountId
-  /** UTC hours, the second one exclusive. */
-  range: readonly [number, number]
-  /** Absent: there is no period before. */
-  previous: readonly [number, number] | undefined
+  range: Pick<HitRange, 'bounds' | 'previous'>
   days: DayRange
   /** Words of the account's codes, whose visits are scans. */
   refs: readonly string[]
@@ -52,7 +50,7 @@ export async function campaignReport(
     top: Pick<TopLinks, 'sumsOf'>
     visitDetails: Pick<VisitDetails, 'of'>
   },
-  { accountId, range, previous, days, refs }: CampaignQuery,
+  { accountId, range, days, refs }: CampaignQuery,
 ): Promise<CampaignReport> {
   const query = { accountId, search: 'utm_', limit: PART, offset: 0 }
   const { total, links: newest } = await deps.pages.findPage(query)
@@ -64,11 +62,11 @@ export async function campaignReport(
   })
   const links = [...new Map([...newest, ...others.links].map((link) => [link.id, link])).values()]
   const linkIds = links.map(({ id }) => id)
-  const sums = async (hours: readonly [number, number] | undefined) => {
-    const found = hours ? await deps.top.sumsOf(linkIds, ...hours) : []
+  const sums = async ([from = 0, ...hours]: readonly number[] = []) => {
+    const found = await deps.top.sumsOf(linkIds, from, hours.at(-1) ?? from)
     return new Map(found.map(({ id, count }) => [id, count]))
   }
-  const [hits, before] = [await sums(range), await sums(previous)]
+  const [hits, before] = [await sums(range.bounds), await sums(range.previous)]
   const { scans } = await deps.visitDetails.of({ linkIds }, days, accountId, refs)
   const rows = links.map(({ id, code, url }): CampaignRow => {
     const {

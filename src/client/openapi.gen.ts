@@ -151,6 +151,7 @@ export interface Schemas {
     max_hits: number | null;
     expired_url: string | null;
     forward_query: boolean;
+    forward_path: "off" | "append";
     no_index: boolean;
     destinations: Schemas["RuledDestination"][];
     domain: string | null;
@@ -198,6 +199,8 @@ export interface Schemas {
     expired_url?: string | null;
     /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
     forward_query?: boolean | null;
+    /** @description `append`: `/{code}/a/b` leads to the destination with `/a/b` behind its path, where no other link has that path. Not for destinations with a fragment. */
+    forward_path?: "off" | "append" | null;
     /** @description Redirects have the header `X-Robots-Tag: noindex`. */
     no_index?: boolean | null;
     /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
@@ -305,6 +308,8 @@ export interface Schemas {
     expired_url?: string | null;
     /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
     forward_query?: boolean | null;
+    /** @description `append`: `/{code}/a/b` leads to the destination with `/a/b` behind its path, where no other link has that path. Not for destinations with a fragment. */
+    forward_path?: "off" | "append" | null;
     /** @description Redirects have the header `X-Robots-Tag: noindex`. */
     no_index?: boolean | null;
     /** @description Destinations for some visitors or times: the first whose conditions all hold, else `url`. At most 20, of 16 KiB as JSON. */
@@ -524,7 +529,7 @@ export interface Schemas {
     level?: "L" | "M" | "Q" | "H";
     /** @description 1: the logo of the code's account in the middle. The level is then H. */
     logo?: "0" | "1";
-    /** @description A text below the code in Latin, Greek or Cyrillic letters, on one or two lines: 1 for the short URL without its scheme. A PNG becomes higher by it. */
+    /** @description A text below the code, on one or two lines: 1 for the short URL without its scheme. A PNG becomes higher by it. The fonts of the service decide which scripts it can have. */
     caption?: string;
     /** @description Width of the image on paper in millimetres, with the margin. */
     mm?: number;

@@ -41,7 +41,8 @@ type CommonDeps = ImportKit &
     images: Pick<
       QrImages,
       | 'render'
-      | 'countWithoutRoom'
+      | 'findLeftOut'
+      | 'findMissing'
       | 'renderText'
       | 'sheetSvg'
       | 'sheetPdf'

@@ -1,5 +1,5 @@
 import { Zip, ZipPassThrough } from 'fflate'
-import type { QrOptions } from '../draw/options.ts'
+import { CONTROLS, type QrOptions } from '../draw/options.ts'
 import { rateLimited } from '../http/guard.ts'
 import { BYTE_ORDER_MARK, csvLine } from '../lib/csv.ts'
 import type { DetailedLink } from '../links/properties.ts'
@@ -9,10 +9,7 @@ import { fileResponse } from './responses.ts'
 
 /** The title on one line. */
 export const plainTitle = ({ properties }: DetailedLink): string =>
-  (properties.title ?? '')
-    .normalize('NFC')
-    .replace(/\p{C}+/gu, ' ')
-    .trim()
+  (properties.title ?? '').normalize('NFC').split(CONTROLS).join(' ').trim()
 
 /** An alias in small letters stays as it is. */
 export const forAddress = (options: QrOptions, address: string): QrOptions => ({

@@ -11,6 +11,7 @@ import { handOverPages } from './pages/hand-over.ts'
 import { importPages } from './pages/import.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
+import { labelFormatPages } from './pages/label-formats.ts'
 import { linkPages } from './pages/link.ts'
 import { linksPages } from './pages/links.ts'
 import { memberPages } from './pages/members.ts'
@@ -48,6 +49,7 @@ export const ROUTES: readonly Route[] = [
   bulkPages,
   importPages,
   handOverPages,
+  labelFormatPages,
   linkPages,
   printPages,
   accountPages,

@@ -12,6 +12,8 @@ import m0009 from '../../drizzle/0009_owners_accounts.sql' with { type: 'text' }
 import m0010 from '../../drizzle/0010_hit_days.sql' with { type: 'text' }
 import m0011 from '../../drizzle/0011_letter_case.sql' with { type: 'text' }
 import m0012 from '../../drizzle/0012_campaign_templates.sql' with { type: 'text' }
+import m0013 from '../../drizzle/0013_label_formats.sql' with { type: 'text' }
+import m0014 from '../../drizzle/0014_forward_path.sql' with { type: 'text' }
 
 /** Migrations in order, embedded in the binary. Released ones never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
@@ -28,4 +30,6 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0010_hit_days', sql: m0010 },
   { name: '0011_letter_case', sql: m0011 },
   { name: '0012_campaign_templates', sql: m0012 },
+  { name: '0013_label_formats', sql: m0013 },
+  { name: '0014_forward_path', sql: m0014 },
 ]

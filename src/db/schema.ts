@@ -230,6 +230,8 @@ export const links = sqliteTable(
     maxHits: integer('max_hits'),
     expiredUrl: text('expired_url'),
     forwardQuery: integer('forward_query').notNull().default(0),
+    /** 'append'; null: off. */
+    forwardPath: text('forward_path'),
     deleteAt: integer('delete_at'),
     noIndex: integer('no_index').notNull().default(0),
     /** A JSON array of `RuledDestination`; null without any. */
@@ -441,6 +443,19 @@ export const campaignTemplates = sqliteTable(
     createdAt: integer('created_at').notNull(),
   },
   (table) => [uniqueIndex('campaign_templates_name').on(table.accountId, table.name)],
+)
+
+export const labelFormats = sqliteTable(
+  'label_formats',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    name: text().notNull(),
+    /** The measures as JSON: `Grid` of draw/sheet.ts. */
+    grid: text().notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [uniqueIndex('label_formats_name').on(table.accountId, table.name)],
 )
 
 /** Sources of scans that an account has. */

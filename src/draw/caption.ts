@@ -1,7 +1,7 @@
 /** The text below a QR code. */
 
 import { joined, type Outline } from './outline.ts'
-import { type Line, place, setLine } from './typeface.ts'
+import { isRightToLeft, type Line, partsOf, place, setLine } from './typeface.ts'
 
 /** Largest type, in parts of the width. Shorter texts do not become larger than that. */
 const SIZE_MAX = 1 / 8
@@ -28,30 +28,43 @@ export function layOutCaption(text: string, width: number): Caption {
   const isLong = width / widestOf(whole) < ONE_LINE_SIZE_MIN * width
   const lines = isLong ? balanced(text) : whole
   const size = Math.min(SIZE_MAX * width, width / widestOf(lines))
-  const first = (lines[0]?.top ?? 0) * size
-  const below = (lines.length - 1) * LINE_HEIGHT_EM + DESCENT_EM
+  const baselines: number[] = []
+  let below = 0
+  for (const { top, bottom } of lines) {
+    const before = baselines.at(-1)
+    const least = before === undefined ? 0 : before + LINE_HEIGHT_EM
+    baselines.push(Math.max(least, below + top))
+    below = (baselines.at(-1) ?? 0) + Math.max(DESCENT_EM, bottom)
+  }
   const outlineAt = (x: number, y: number) =>
     joined(
       lines.map((line, at) => {
-        const baseline = y + first + at * LINE_HEIGHT_EM * size
-        return place(line, { x: x + (width - line.width * size) / 2, y: baseline, size })
+        const left = x + (width - line.width * size) / 2
+        return place(line, { x: left, y: y + (baselines[at] ?? 0) * size, size })
       }),
     )
-  return { height: first + below * size, outlineAt }
+  return { height: below * size, outlineAt }
 }
 
 const widestOf = (lines: readonly Line[]): number => Math.max(...lines.map(({ width }) => width))
 
 /** The two lines that are nearest to each other in width: broken at a space, else after a sign. */
 function balanced(text: string): Line[] {
-  const breaks = [/ /g, /(?<=[-/._~?=&])/g, /(?=\P{Mn})/gu]
-    .map((pattern) => [...text.matchAll(pattern)].map(({ index }) => index))
+  const direction = isRightToLeft(text) ? 'rtl' : 'ltr'
+  const breaks = [
+    [...text.matchAll(/ /g)].map(({ index }) => index),
+    [...text.matchAll(/(?<=[-/._~?=&])/g)].map(({ index }) => index),
+    endsOf(partsOf(text)),
+  ]
     .map((indexes) => indexes.filter((index) => index > 0 && index < text.length))
     .find((indexes) => indexes.length > 0)
   const pairs = (breaks ?? []).map((at) => [
-    setLine(text.slice(0, at).trim()),
-    setLine(text.slice(at).trim()),
+    setLine(text.slice(0, at).trim(), direction),
+    setLine(text.slice(at).trim(), direction),
   ])
   const [first = [setLine(text)], ...others] = pairs
   return others.reduce((best, pair) => (widestOf(pair) < widestOf(best) ? pair : best), first)
 }
+
+const endsOf = (parts: readonly string[]): number[] =>
+  parts.map((_, at) => parts.slice(0, at + 1).join('').length)

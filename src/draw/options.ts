@@ -2,7 +2,6 @@
 
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
-import { findMissing } from './typeface.ts'
 
 export const SIZE_MIN_PX = 64
 export const SIZE_MAX_PX = 2048
@@ -67,8 +66,8 @@ const caption = z
   .meta({
     maxLength: CAPTION_LENGTH_MAX,
     description: [
-      'A text below the code in Latin, Greek or Cyrillic letters, on one or two lines: 1 for the',
-      'short URL without its scheme. A PNG becomes higher by it.',
+      'A text below the code, on one or two lines: 1 for the short URL without its scheme. A PNG',
+      'becomes higher by it. The fonts of the service decide which scripts it can have.',
     ].join(' '),
   })
   .transform((text) => text.normalize('NFC').trim())
@@ -78,15 +77,18 @@ const caption = z
   })
 
 function problemOfCaption(text: string): string | undefined {
-  // Letters of the Latin, Greek and Cyrillic scripts have one code unit each.
   if (text.length > CAPTION_LENGTH_MAX) {
     return `Invalid caption: must be 1 or a text of at most ${CAPTION_LENGTH_MAX} characters`
   }
-  const missing = findMissing(text)
-  if (missing === undefined) return undefined
-  const name = /\P{C}/u.test(missing) ? `"${missing}"` : 'a control character'
-  return `Invalid caption: must be in Latin, Greek or Cyrillic letters, without ${name}`
+  return CONTROLS.test(text) ? 'Invalid caption: must have no control characters' : undefined
 }
+
+/** Also what reverses the direction of other characters. Joiners and marks are parts of words. */
+export const CONTROLS = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{NChar}\u202a-\u202e\u2066-\u2069]/u
+
+/** For a caption with characters that no font has. */
+export const missingProblem = (missing: readonly string[]): string =>
+  `Invalid caption: must have letters of the fonts of the service, which lack ${missing.join(' ')}`
 
 const MM_MESSAGE = `Invalid mm: must be a number of millimetres between ${MM_MIN} and ${MM_MAX}`
 
@@ -94,6 +96,7 @@ const isMillimetres = (text: string): boolean =>
   /^\d{1,3}(?:\.\d)?$/.test(text) && Number(text) >= MM_MIN && Number(text) <= MM_MAX
 
 export const REF_LENGTH_MAX = 20
+export const REF_PATTERN = /^[a-z0-9-]{1,20}$/
 /** The `ref` of codes that people download, unless they choose another one or none. */
 export const DASHBOARD_REF = 'qr'
 const REF_MESSAGE = `Invalid ref: must have 1 to ${REF_LENGTH_MAX} small letters, digits or dashes`
@@ -148,7 +151,7 @@ export const QrQuery = z.object({
   ),
   ref: z
     .string(REF_MESSAGE)
-    .regex(/^[a-z0-9-]{1,20}$/, REF_MESSAGE)
+    .regex(REF_PATTERN, REF_MESSAGE)
     .meta({
       description: [
         'Adds ?ref= to the address in the code, so that scans are a source of their own in the',

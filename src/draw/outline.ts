@@ -1,13 +1,13 @@
 /** Shapes of letters and modules, as SVG and PDF write them. */
 export interface Outline {
-  /** M, L and Q with one, one and two points, and Z with none. */
+  /** M, L, Q and C with one, one, two and three points, and Z with none. */
   commands: string
   /** x and y of each point in turn. */
   points: readonly number[]
 }
 
 /** Points of each command. */
-const POINTS: Readonly<Record<string, number>> = { M: 1, L: 1, Q: 2, Z: 0 }
+const POINTS: Readonly<Record<string, number>> = { M: 1, L: 1, Q: 2, C: 3, Z: 0 }
 
 export function* stepsOf({ commands, points }: Outline): Generator<[string, number[]], void> {
   let at = 0
@@ -18,11 +18,11 @@ export function* stepsOf({ commands, points }: Outline): Generator<[string, numb
   }
 }
 
-/** SVG path data with absolute M, L and Q, relative h and v, and Z or z. */
+/** SVG path data with absolute M, L, Q and C, relative h and v, and Z or z. */
 export function parsePath(path: string): Outline {
   const points: number[] = []
   let [commands, x, y] = ['', 0, 0]
-  for (const [, letter = '', text = ''] of path.matchAll(/([MLQhvZz])([^A-Za-z]*)/g)) {
+  for (const [, letter = '', text = ''] of path.matchAll(/([MLQChvZz])([^A-Za-z]*)/g)) {
     const numbers = text.match(/-?[\d.]+/g)?.map(Number) ?? []
     if (letter === 'h') x += numbers[0] ?? 0
     else if (letter === 'v') y += numbers[0] ?? 0

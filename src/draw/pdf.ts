@@ -1,4 +1,4 @@
-/** PDF 1.4 files of filled outlines and logos: no fonts, no metadata. */
+/** PDF 1.6 files of filled outlines and logos: no fonts, no metadata. */
 
 import { promisify } from 'node:util'
 import { deflate, deflateSync } from 'node:zlib'
@@ -91,7 +91,8 @@ function pathOperators(outline: Outline): string {
   let operators = ''
   let [x, y] = [0, 0]
   for (const [command, points] of stepsOf(outline)) {
-    const [a = 0, b = 0, toX = a, toY = b] = points
+    const [a = 0, b = 0] = points
+    const [toX = 0, toY = 0] = points.slice(-2)
     // A quadratic curve as a cubic one, the only one of PDF.
     const [beforeX, beforeY] = [x + (2 * (a - x)) / 3, y + (2 * (b - y)) / 3]
     const [afterX, afterY] = [toX + (2 * (a - toX)) / 3, toY + (2 * (b - toY)) / 3]
@@ -104,7 +105,7 @@ function pathOperators(outline: Outline): string {
 
 /** Collects numbered objects and writes them with the table of their offsets. */
 class PdfFile {
-  readonly #parts: Buffer[] = [Buffer.from('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n', 'latin1')]
+  readonly #parts: Buffer[] = [Buffer.from('%PDF-1.6\n%\xe2\xe3\xcf\xd3\n', 'latin1')]
   readonly #offsets: number[] = [0, 0]
   #length = this.#parts[0]?.length ?? 0
   /** The reference of the list of pages, which is written last. */
@@ -118,7 +119,9 @@ class PdfFile {
   }
 
   end(kids: readonly string[]): Uint8Array<ArrayBuffer> {
-    this.#write(1, `/Type /Catalog /Pages ${this.pages}`)
+    // Otherwise print dialogs shrink labels to the margins of the printer.
+    const view = '/ViewerPreferences << /PrintScaling /None >>'
+    this.#write(1, `/Type /Catalog /Pages ${this.pages} ${view}`)
     this.#write(2, `/Type /Pages /Count ${kids.length} /Kids [${kids.join(' ')}]`)
     const count = this.#offsets.length + 1
     const rows = this.#offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`)

@@ -5,6 +5,9 @@ import { decodeQr, drawSvg, inspectPng } from '../../test/support/decode-qr.ts'
 import { type Bitmap, type Logo, readPng, writePng } from './logo.ts'
 import { LEVELS, parseQrOptions } from './options.ts'
 import { renderQr } from './render.ts'
+import { loadTypeface } from './typeface.ts'
+
+await loadTypeface([])
 
 const TEXT = 'http://hop.test/SPRING26'
 /** The longest that the configuration takes. */

@@ -1,4 +1,5 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
+import { NOTO_FONTS, testWith } from '../../test/support/tools.ts'
 import { assert } from '../lib/assert.ts'
 import { parsePrintOptions } from './options.ts'
 import { parsePath } from './outline.ts'
@@ -6,16 +7,21 @@ import type { PlacedPicture, Shape } from './picture.ts'
 import {
   evenGrid,
   FORMATS,
+  findLeftOut,
   type Grid,
   isTooSmall,
   type Label,
   layOutSheet,
+  moved,
+  outsideOf,
   PAPERS,
-  textsWithoutRoom,
 } from './sheet.ts'
-import { findMissing, setLine } from './typeface.ts'
+import { findMissing, loadTypeface, setLine } from './typeface.ts'
 
 /** Labels whose texts are too long for them, and labels at the edges of the paper. */
+
+const test = testWith()
+const testNoto = testWith('Noto fonts')
 
 const TITLES = [
   'Lunch',
@@ -39,7 +45,8 @@ const GRIDS = [
   even(2, 2),
 ]
 
-test.each(GRIDS)('long texts leave the code on $width × $height mm its width', (grid) => {
+test.each(GRIDS)('long texts leave the code on $width × $height mm its width', async (grid) => {
+  await loadTypeface([])
   const options = parsePrintOptions({ margin: '4' })
   const [longCaption, longAddress] = ['Ш'.repeat(40), `go.example/${'z'.repeat(60)}`]
   for (const title of TITLES) {
@@ -81,7 +88,7 @@ const textShapes = ({ pictures }: { pictures: readonly PlacedPicture[] }) =>
 const countOf = (path: string) => path.match(/Z/g)?.length ?? 0
 /** Closed outlines of a text. */
 const outlinesIn = (text: string): number =>
-  setLine(text).letters.reduce((sum, { glyph }) => sum + countOf(glyph.outline.commands), 0)
+  setLine(text).glyphs.reduce((sum, { shape }) => sum + countOf(shape.outline.commands), 0)
 const drawnIn = (shapes: readonly Shape[]) =>
   shapes.reduce((sum, one) => sum + countOf(one.path), 0)
 const withoutSpaces = (text: string) => text.replaceAll(/\s/g, '')
@@ -100,12 +107,26 @@ const ADDRESSES = [
 const WHOLE = [...TITLES, ...MIXED].flatMap((text) => [{ title: text }, { caption: text }])
 const TEXTS: Partial<Label>[] = [...WHOLE, ...ADDRESSES.map((address) => ({ address }))]
 
-test.each(GRIDS)('on $width × $height mm a text is printed whole or left out', (grid) => {
+const whole = 'on $width × $height mm a text is printed whole or left out'
+
+test.each(GRIDS)(`${whole}, by Inter and browsers`, async (grid) => {
+  await loadTypeface([])
+  expectWhole(grid)
+})
+
+testNoto.each(GRIDS)(`${whole}, by fonts of all scripts`, async (grid) => {
+  await loadTypeface(NOTO_FONTS)
+  expectWhole(grid)
+})
+
+function expectWhole(grid: Grid): void {
   for (const label of TEXTS) {
     const [text = ''] = Object.values(label)
     const sheet = sheetOf(grid, label)
-    const leftOut = textsWithoutRoom(sheet).length
-    const isForeign = findMissing(text) !== undefined
+    const { withoutRoom, undrawn } = findLeftOut(sheet)
+    const leftOut = withoutRoom.length
+    const isForeign = findMissing(text).length > 0
+    if (!isForeign) expect(undrawn).toEqual([])
     let without = 0
     for (const shapes of textShapes(layOutSheet(sheet))) {
       const inBrowser = shapes.map((shape) => shape.text?.text ?? '').join('')
@@ -117,14 +138,15 @@ test.each(GRIDS)('on $width × $height mm a text is printed whole or left out', 
     }
     expect({ text, without }).toEqual({ text, without: leftOut })
   }
-})
+}
 
-test('a title that has room on several lines is printed', () => {
+test('a title that has room on several lines is printed', async () => {
+  await loadTypeface([])
   const title = 'Speisekarte für Gäste im Garten und auf der großen Terrasse am See'
   for (const name of ['l7160', '3475', '5160']) {
     const { grid } = FORMATS[name] ?? {}
     assert(grid, 'a known format')
-    expect([name, textsWithoutRoom(sheetOf(grid, { title }))]).toEqual([name, []])
+    expect([name, findLeftOut(sheetOf(grid, { title })).withoutRoom]).toEqual([name, []])
   }
 })
 
@@ -160,7 +182,8 @@ const TO_EDGE = [
   ]),
 ]
 
-test.each(TO_EDGE)('4 mm at the edges of the paper stay empty: $columns × $rows', (grid) => {
+test.each(TO_EDGE)('4 mm at the edges of the paper stay empty: $columns × $rows', async (grid) => {
+  await loadTypeface([])
   expect(isTooSmall(grid)).toBe(false)
   const { width, height } = PAPERS[grid.paper]
   for (const margin of ['0', '4']) {
@@ -176,4 +199,37 @@ test.each(TO_EDGE)('4 mm at the edges of the paper stay empty: $columns × $rows
 test('labels that leave an edge no room for a code are too small', () => {
   expect(isTooSmall(even(10, 18, 0, 0))).toBe(true)
   expect(isTooSmall(even(10, 15))).toBe(false)
+})
+
+test('no line breaks inside of a word', async () => {
+  await loadTypeface([])
+  const { grid } = FORMATS[3475] ?? {}
+  assert(grid, 'a known format')
+  const room = (title: string) => findLeftOut(sheetOf(grid, { title })).withoutRoom
+  expect(room('Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung')[0]).toBe(
+    'title',
+  )
+  expect(room('Donaudampfschiff fahrt nach Passau und zurück nach Linz am selben Tag')).toEqual([])
+})
+
+test('a grid moves on the paper, and stays away from its edges', async () => {
+  await loadTypeface([])
+  const { grid } = FORMATS[3475] ?? {}
+  assert(grid, 'a known format')
+  const there = moved(grid, { x: 1.5, y: -0.4 })
+  const label = { title: 'Lunch', caption: 'Scan for details' }
+  const middle = (one: Grid) => {
+    const { pictures } = layOutSheet({ ...sheetOf(one, label), labels: [...Array(4), LABEL] })
+    return [pictures[0]?.x ?? 0, pictures[0]?.y ?? 0]
+  }
+  const [[x = 0, y = 0], [movedX, movedY]] = [middle(grid), middle(there)]
+  expect([movedX, movedY]).toEqual([expect.closeTo(x + 1.5), expect.closeTo(y - 0.4)])
+  const { left, right } = boundsOf(layOutSheet(sheetOf(there, label)).pictures)
+  expect(Math.min(left, 210 - right)).toBeGreaterThanOrEqual(3.999)
+})
+
+test('labels beyond the paper are known by their measure', () => {
+  expect(outsideOf(even(3, 6))).toBeUndefined()
+  expect(outsideOf({ ...even(3, 6), width: 70 })).toBe('width')
+  expect(outsideOf({ ...even(3, 6), height: 60 })).toBe('height')
 })

@@ -5,7 +5,7 @@ import { matrixOf } from './matrix.ts'
 import type { QrOptions } from './options.ts'
 import { pathOf } from './outline.ts'
 import { drawQr, type Page, type Picture, type PlacedPicture, type Shape } from './picture.ts'
-import { findMissing, place, setLine } from './typeface.ts'
+import { findMissing, isRightToLeft, type Line, partsOf, place, setLine } from './typeface.ts'
 
 export const PAPERS = {
   a4: { name: 'A4', width: 210, height: 297 },
@@ -85,6 +85,13 @@ export function evenGrid({
   return { paper, columns, rows, left: margin, top: margin, width, height, gapX: gap, gapY: gap }
 }
 
+/** The grid at another place of the paper. `x`, `y`: to the right and downwards. */
+export const moved = (grid: Grid, { x, y }: { x: number; y: number }): Grid => ({
+  ...grid,
+  left: grid.left + x,
+  top: grid.top + y,
+})
+
 export interface Label {
   /** The text in the code. */
   text: string
@@ -107,7 +114,6 @@ const PADDING_MM = 1
 /** Many printers cannot print up to the edges of the paper: only marks for cutting are there. */
 const EDGE_MM = 4
 const TYPE_MM = { title: 3.6, caption: 3.2, address: 2.7 }
-const LINE_HEIGHT = 1.3
 const TEXT_COLOR = '#18181b'
 
 export type TextName = keyof typeof TYPE_MM
@@ -124,14 +130,34 @@ export function layOutSheet(sheet: Sheet, logo?: Logo): Page {
   return { width, height, pictures: hasCropMarks ? [...pictures, marks] : pictures }
 }
 
-/** The names of the texts that have no room, for each label that leaves one out. */
-export function textsWithoutRoom({ grid, labels, options }: Sheet): TextName[] {
-  return labels.flatMap((label, at) => {
-    if (!label) return []
-    const printed = roomOf(label, innerBox(grid, at), options).lines.map(({ name }) => name)
-    return TEXT_NAMES.filter((name) => label[name] !== '' && !printed.includes(name))
-  })
+/** What labels lack. */
+export interface LeftOut {
+  /** Names of texts without room, for each label that leaves one out. */
+  withoutRoom: TextName[]
+  /** Titles and addresses that only browsers print, and what of them no font can draw. */
+  undrawn: TextName[]
+  missing: string[]
 }
+
+/** What the labels of a page lack. */
+export function findLeftOut({ grid, labels, options }: Sheet): LeftOut {
+  const left: LeftOut = { withoutRoom: [], undrawn: [], missing: [] }
+  for (const [at, label] of labels.entries()) {
+    const lines = label ? roomOf(label, innerBox(grid, at), options).lines : []
+    for (const name of TEXT_NAMES) {
+      const first = lines.find((line) => line.name === name)
+      if (label?.[name] && !first) left.withoutRoom.push(name)
+      // The form says it of the text that all labels have.
+      if (!label || !first || first.line || name === 'caption') continue
+      left.undrawn.push(name)
+      left.missing.push(...findMissing(label[name]))
+    }
+  }
+  return { ...left, missing: [...new Set(left.missing)].slice(0, MISSING_MAX) }
+}
+
+/** Characters that a message names. */
+export const MISSING_MAX = 5
 
 interface Box {
   x: number
@@ -140,7 +166,14 @@ interface Box {
   height: number
 }
 
-type TextLine = { name: TextName; text: string; size: number }
+interface TextLine {
+  name: TextName
+  text: string
+  size: number
+  /** Undefined for a text that no font can draw: its width is estimated. */
+  line: Line | undefined
+  isRightToLeft: boolean
+}
 
 /** The part of a label that is printed: inside of its edges, and of those of the paper. */
 function innerBox(grid: Grid, at: number): Box {
@@ -159,6 +192,15 @@ export function isTooSmall(grid: Grid): boolean {
   const boxes = [0, grid.columns * grid.rows - 1].map((at) => innerBox(grid, at))
   const side = Math.min(...boxes.flatMap(({ width, height }) => [width, height]))
   return side < LABEL_SIDE_MIN_MM - 2 * PADDING_MM - 0.001
+}
+
+/** The measure by which labels are beyond the paper, by more than half a millimetre. */
+export function outsideOf(grid: Grid): 'width' | 'height' | undefined {
+  const paper = PAPERS[grid.paper]
+  const right = grid.left + grid.columns * (grid.width + grid.gapX) - grid.gapX
+  const bottom = grid.top + grid.rows * (grid.height + grid.gapY) - grid.gapY
+  if (right > paper.width + 0.5) return 'width'
+  return bottom > paper.height + 0.5 ? 'height' : undefined
 }
 
 /** Narrower codes are hard to read: texts leave it this width, and 0.45 mm a module. */
@@ -202,18 +244,22 @@ function layOutLabel(
   const align = isWide ? 0 : 0.5
   return [
     { picture, x: codeX, y: codeY, scale: side / picture.width },
-    { picture: drawTexts(label, lines, { width: textWidth, align }), x: textX, y: textY, scale: 1 },
+    { picture: drawTexts(lines, { width: textWidth, align }), x: textX, y: textY, scale: 1 },
   ]
 }
 
+/** Room of a line above its baseline and below it, in em: more than usual for high letters. */
+const aboveOf = ({ line }: TextLine): number => Math.max(0.95, (line?.top ?? 0) + 0.05)
+const belowOf = ({ line }: TextLine): number => Math.max(0.35, (line?.bottom ?? 0) + 0.05)
+
 const heightOf = (lines: readonly TextLine[]): number =>
-  lines.reduce((sum, { size }) => sum + size * LINE_HEIGHT, 0)
+  lines.reduce((sum, line) => sum + line.size * (aboveOf(line) + belowOf(line)), 0)
 
 /** The lines of the texts that fit, in their order: each is whole or left out. */
 function fittingLines(label: Label, room: { width: number; height: number }): TextLine[] {
   const lines: TextLine[] = []
   for (const name of TEXT_NAMES) {
-    const found = linesOf(label[name], TYPE_MM[name], room.width).map((line) => ({ name, ...line }))
+    const found = linesOf(label[name], name, room.width)
     if (heightOf([...lines, ...found]) <= room.height) lines.push(...found)
   }
   return lines
@@ -225,58 +271,58 @@ const LINES_MAX = 4
 /** Width of a column of letters that a browser draws: such letters take one column or two. */
 const COLUMN_EM = 0.5
 
-/** The width in em; an estimate if the typeface lacks a letter. */
-const widthOf = (text: string): number =>
-  findMissing(text) === undefined ? setLine(text).width : Bun.stringWidth(text) * COLUMN_EM
-
-const segmenter = new Intl.Segmenter()
-const charactersOf = (text: string) => [...segmenter.segment(text)].map(({ segment }) => segment)
-
 /** One line, smaller if needed, or several of the smallest type; none if that is not enough. */
-function linesOf(text: string, size: number, width: number): Omit<TextLine, 'name'>[] {
-  const smallWidth = widthOf(text) * size * SHRINK_MAX
-  if (text === '' || smallWidth > LINES_MAX * width) return []
-  const small = size * SHRINK_MAX
-  if (smallWidth <= width) return [{ text, size: Math.min(size, (small * width) / smallWidth) }]
-  const lines = wrapped(text, width / small)
-  if (lines.length > LINES_MAX) return []
-  return lines.map((line) => ({ text: line, size: Math.min(small, width / widthOf(line)) }))
+function linesOf(text: string, name: TextName, width: number): TextLine[] {
+  if (text === '') return []
+  const isDrawn = findMissing(text).length === 0
+  const rightToLeft = isRightToLeft(text)
+  const layOut = (part: string) =>
+    isDrawn ? setLine(part, rightToLeft ? 'rtl' : 'ltr') : undefined
+  const widthOf = (part: string) => layOut(part)?.width ?? Bun.stringWidth(part) * COLUMN_EM
+  const most = TYPE_MM[name]
+  const small = most * SHRINK_MAX
+  const smallWidth = widthOf(text) * small
+  if (smallWidth > LINES_MAX * width) return []
+  const lines = smallWidth <= width ? [text] : wrapped(partsOf(text), width / small, widthOf)
+  return lines.length > LINES_MAX
+    ? []
+    : lines.map((line) => {
+        const size = Math.min(lines.length > 1 ? small : most, width / widthOf(line))
+        return { name, text: line, size, line: layOut(line), isRightToLeft: rightToLeft }
+      })
 }
 
-/** Lines of at most `most` em without kerning, broken inside of words only if one is too long. */
-function wrapped(text: string, most: number): string[] {
-  const words = text.match(/[^\s/-]+[\s/-]*|[\s/-]+/g) ?? []
-  const parts = words.flatMap((word) => (widthOf(word) <= most ? [word] : charactersOf(word)))
+/** Lines of at most `most` em. More than `LINES_MAX` if a part is longer than a line. */
+function wrapped(parts: readonly string[], most: number, widthOf: (text: string) => number) {
   const lines: string[] = []
-  let used = Number.POSITIVE_INFINITY
   for (const part of parts) {
-    const width = widthOf(part)
-    if (used + (/\s$/.test(part) ? widthOf(part.trimEnd()) : width) > most) {
-      lines.push('')
-      used = 0
-    }
-    lines.push(`${lines.pop()}${part}`)
-    used += width
+    const longer = `${lines.at(-1) ?? ''}${part}`
+    if (lines.length > 0 && widthOf(longer.trim()) <= most) lines[lines.length - 1] = longer
+    else if (widthOf(part.trim()) <= most) lines.push(part)
+    else return Array<string>(LINES_MAX + 1).fill('')
   }
   return lines.map((line) => line.trim())
 }
 
-/** `align`: 0 for the left, 0.5 for the middle. A text in several typefaces is hard to read. */
+/** `align`: 0 for the left, 0.5 for the middle. */
 function drawTexts(
-  label: Label,
   lines: readonly TextLine[],
   { width, align }: { width: number; align: number },
 ): Picture {
+  const widthOf = ({ line, text, size }: TextLine) =>
+    (line?.width ?? Bun.stringWidth(text) * COLUMN_EM) * size
   let y = 0
-  const shapes = lines.map(({ name, text, size }): Shape => {
-    y += size * LINE_HEIGHT
-    const baseline = y - 0.35 * size
-    const lineWidth = widthOf(text) * size
-    const at = { x: (width - lineWidth) * align, y: baseline, size }
-    if (findMissing(label[name]) !== undefined) {
-      return { fill: TEXT_COLOR, path: '', text: { text, width: lineWidth, ...at } }
-    }
-    return { fill: TEXT_COLOR, path: pathOf(place(setLine(text), at)), isText: true }
+  const shapes = lines.map((one): Shape => {
+    const { text, size, line } = one
+    const baseline = y + aboveOf(one) * size
+    y = baseline + belowOf(one) * size
+    const lineWidth = widthOf(one)
+    const widest = Math.max(...lines.filter(({ name }) => name === one.name).map(widthOf))
+    // Lines from right to left end at the left in several places.
+    const indent = one.isRightToLeft && align === 0 ? widest - lineWidth : 0
+    const at = { x: (width - lineWidth) * align + indent, y: baseline, size }
+    if (!line) return { fill: TEXT_COLOR, path: '', text: { text, width: lineWidth, ...at } }
+    return { fill: TEXT_COLOR, path: pathOf(place(line, at)), isText: true }
   })
   return { width, height: y, shapes }
 }

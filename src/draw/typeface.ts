@@ -1,140 +1,213 @@
-/** Inter Medium as outlines, so that no image depends on an installed font. */
+/** Lines of text as outlines, in every script that the fonts have. */
 
-import { readFileSync } from 'node:fs'
-import { DRAWABLE } from './inter.gen.ts'
-import file from './inter.outlines' with { type: 'file' }
-import { type Outline, parsePath } from './outline.ts'
+import bidiFactory from 'bidi-js'
+import { LRUCache } from 'lru-cache'
+import { assert } from '../lib/assert.ts'
+import { Fonts, type Glyph, hasAll, type Run } from './fonts.ts'
+import type { Outline } from './outline.ts'
 
-/** Units of the font per em, the size of the type. */
-const UNITS_PER_EM = 2048
-/** Height of capitals, and of small letters without ascenders, in em. */
-export const CAPITAL_EM = 1490 / UNITS_PER_EM
-const SMALL_UNITS = 1118
+/** Height of capitals, in em. */
+export const CAPITAL_EM = 1490 / 2048
+
+/** Lines that are laid out several times: measured, counted and drawn. */
+const LINES_MAX = 256
 
 interface Typeface {
-  /** By character: the advance, and the outlines with y upwards. */
-  glyphs: Record<string, [advance: number, path: string]>
-  /** By left character: right characters by the change of the advance. */
-  kerning: Record<string, Record<string, string>>
+  fonts: Fonts
+  /** What the fonts were read from. */
+  paths: string
+  bidi: ReturnType<typeof bidiFactory>
+  lines: LRUCache<string, Line>
 }
 
 let typeface: Typeface | undefined
 
-/** At the first use: 3 MB that a service without captions does not need. */
-function load(): Typeface {
-  typeface ??= JSON.parse(readFileSync(file, 'utf8')) as Typeface
+/** Before the first text of a thread. `paths`: files and folders of fonts behind Inter. */
+export async function loadTypeface(paths: readonly string[]): Promise<void> {
+  if (typeface?.paths === paths.join()) return
+  const harfbuzz = await import('harfbuzzjs')
+  typeface = {
+    fonts: new Fonts(harfbuzz, paths),
+    paths: paths.join(),
+    bidi: bidiFactory(),
+    lines: new LRUCache({ max: LINES_MAX }),
+  }
+}
+
+function loaded(): Typeface {
+  assert(typeface, 'the typeface is loaded before a text')
   return typeface
 }
 
-/** The first character that the font does not have; undefined for a text that it can draw. */
-export function findMissing(text: string): string | undefined {
-  return DRAWABLE.test(text) ? undefined : [...text].find((character) => !DRAWABLE.test(character))
+const segmenter = new Intl.Segmenter()
+
+export const graphemesOf = (text: string): string[] =>
+  Array.from(segmenter.segment(text), ({ segment }) => segment)
+
+/** What no font can draw, each once; empty for a text that can be drawn. */
+export function findMissing(text: string): string[] {
+  const { fonts } = loaded()
+  if (hasAll(fonts.inter, text)) return []
+  return [...new Set(graphemesOf(text).filter((grapheme) => !fonts.find(grapheme)))]
 }
 
-/** A letter or a mark, in units of the font with y upwards. */
-interface Glyph {
-  outline: Outline
-  advance: number
-  left: number
-  right: number
-  top: number
-  /** The letter without its marks, which decides the kerning. */
-  base: string
-  /** Combines with the letter before. */
-  isMark: boolean
+/** Whether the first letter with a direction is written from right to left. */
+export function isRightToLeft(text: string): boolean {
+  const { fonts, bidi } = loaded()
+  // Inter has no such letters.
+  return !hasAll(fonts.inter, text) && bidi.getEmbeddingLevels(text).paragraphs[0]?.level === 1
 }
 
-/** By character. Each is parsed once. */
-const glyphs = new Map<string, Glyph>()
+/** Scripts without spaces between words, and emoji. */
+const UNSPACED = ['Hani', 'Hira', 'Kana', 'Thai', 'Laoo', 'Khmr', 'Mymr']
+const IS_UNSPACED = new RegExp(
+  `\\p{Extended_Pictographic}|${UNSPACED.map((code) => `\\p{Script=${code}}`).join('|')}`,
+  'u',
+)
+const wordSegmenter = new Intl.Segmenter('ja', { granularity: 'word' })
 
-function glyphOf(character: string): Glyph {
-  const known = glyphs.get(character)
-  if (known) return known
-  const [advance, path] = load().glyphs[character] ?? [0, '']
-  const outline = parsePath(path)
-  const { points } = outline
-  const xs = points.filter((_, at) => at % 2 === 0)
-  const ys = points.filter((_, at) => at % 2 === 1)
-  const glyph = {
-    outline,
-    advance,
-    left: Math.min(...xs),
-    right: Math.max(...xs),
-    top: Math.max(0, ...ys),
-    base: character.normalize('NFKD')[0] ?? character,
-    isMark: /\p{Mn}/u.test(character),
+/** The parts of a text between which a line may break, with the spaces behind them. */
+export function partsOf(text: string): string[] {
+  const spaced = text.match(/[^\s/-]+[\s/-]*|[\s/-]+/g) ?? []
+  return spaced.flatMap((part) => (IS_UNSPACED.test(part) ? wordsOf(part) : [part]))
+}
+
+/** Words with the signs around them: no line begins with a comma or ends with a bracket. */
+function wordsOf(text: string): string[] {
+  const words: string[] = []
+  for (const { segment } of wordSegmenter.segment(text)) {
+    const before = words.at(-1) ?? ''
+    const isTied = /^[\p{P}\p{Lm}\s]/u.test(segment) && !/^[\p{Ps}\p{Pi}]/u.test(segment)
+    if (before !== '' && (isTied || /[\p{Ps}\p{Pi}]$/u.test(before)))
+      words[words.length - 1] += segment
+    else words.push(segment)
   }
-  glyphs.set(character, glyph)
-  return glyph
+  return words
 }
 
 /** One line of text. The unit is the em; the baseline begins at 0, 0. */
 export interface Line {
   width: number
-  /** Top of the highest letter above the baseline, at least that of capitals. */
+  /** Top of the highest glyph above the baseline, at least that of capitals. */
   top: number
-  letters: readonly Letter[]
+  /** Bottom of the lowest glyph below the baseline. */
+  bottom: number
+  glyphs: readonly Glyph[]
 }
 
-interface Letter {
-  glyph: Glyph
-  /** Offset in units of the font. */
-  x: number
-  y: number
-}
-
-/** `text`: normalized (NFC) and without missing characters. */
-export function setLine(text: string): Line {
-  const letters: Letter[] = []
-  let [x, top, before] = [0, CAPITAL_EM * UNITS_PER_EM, '']
-  for (const character of text) {
-    const glyph = glyphOf(character)
-    const last = letters.at(-1)
-    if (glyph.isMark && last) {
-      letters.push(markOver(last, glyph))
-    } else {
-      x += kerningAfter(before).get(glyph.base) ?? 0
-      letters.push({ glyph, x, y: 0 })
-      x += glyph.advance
-      before = glyph.base
-    }
-    top = Math.max(top, glyph.top + (letters.at(-1)?.y ?? 0))
-  }
-  return { width: x / UNITS_PER_EM, top: top / UNITS_PER_EM, letters }
-}
-
-/** By left letter: the change of the advance by right letter. */
-const kerning = new Map<string, Map<string, number>>()
-
-function kerningAfter(left: string): Map<string, number> {
-  const known = kerning.get(left)
+/**
+ * `text`: normalized (NFC) and without missing characters. `direction`: of the text that a line is
+ * a part of; by default, that of its first letter.
+ */
+export function setLine(text: string, direction: 'ltr' | 'rtl' | 'auto' = 'auto'): Line {
+  const { fonts, lines } = loaded()
+  const key = `${direction} ${text}`
+  const known = lines.get(key)
   if (known) return known
-  const rows = Object.entries(load().kerning[left] ?? {})
-  const pairs = rows.flatMap(([change, rights]) =>
-    [...rights].map((right): [string, number] => [right, Number(change)]),
-  )
-  const changes = new Map(pairs)
-  kerning.set(left, changes)
-  return changes
+  const line: Line & { glyphs: Glyph[] } = { width: 0, top: CAPITAL_EM, bottom: 0, glyphs: [] }
+  for (const run of inVisualOrder(runsOf(text, direction))) {
+    const { glyphs, width } = fonts.shape(text, run)
+    for (const glyph of glyphs) {
+      glyph.x += line.width
+      line.glyphs.push(glyph)
+      line.top = Math.max(line.top, glyph.shape.top + glyph.y)
+      line.bottom = Math.max(line.bottom, glyph.shape.bottom - glyph.y)
+    }
+    line.width += width
+  }
+  lines.set(key, line)
+  return line
 }
 
-/** A combining mark that has no letter of its own is centered, and raised above high letters. */
-function markOver({ glyph, x, y }: Letter, mark: Glyph): Letter {
-  const middle = (glyph.left + glyph.right - mark.left - mark.right) / 2
-  const isAbove = mark.top > SMALL_UNITS
-  return { glyph: mark, x: x + middle, y: isAbove ? Math.max(0, y + glyph.top - SMALL_UNITS) : 0 }
+/** Scripts that HarfBuzz shapes by rules of their own: their letters are in runs of their own. */
+const SCRIPTS = (
+  'Adlm Arab Bali Beng Cham Deva Gujr Guru Hang Hebr Java Khmr Knda Lana Laoo Lepc Limb Mlym ' +
+  'Mong Mymr Nkoo Orya Sinh Sund Syrc Taml Telu Thaa Thai Tibt'
+)
+  .split(' ')
+  .map((code) => ({ code, has: new RegExp(`\\p{Script=${code}}`, 'u') }))
+
+/** Digits, signs, spaces and emoji: they take the script of the letters before them. */
+const IS_COMMON = /^[\p{Script=Common}\p{Script=Inherited}]+$/u
+
+type LeveledRun = Run & { level: number }
+
+/** The parts of a text in their logical order. */
+function runsOf(text: string, direction: 'ltr' | 'rtl' | 'auto'): LeveledRun[] {
+  const { fonts, bidi } = loaded()
+  const { inter: font } = fonts
+  if (direction !== 'rtl' && hasAll(font, text)) {
+    const end = text.length
+    return [{ font, script: '', language: 'und', level: 0, isRightToLeft: false, start: 0, end }]
+  }
+  const { levels } = bidi.getEmbeddingLevels(text, direction)
+  const language = languageOf(text)
+  const graphemes = [...segmenter.segment(text)]
+  // Signs before the first letter are like it.
+  const first = graphemes.find(({ segment }) => !IS_COMMON.test(segment))
+  let script = first ? scriptOf(first.segment) : ''
+  let near = first && fonts.find(first.segment)
+  const runs: LeveledRun[] = []
+  for (const { segment, index } of graphemes) {
+    const isLetter = !IS_COMMON.test(segment)
+    const isSame = !isLetter || scriptOf(segment) === script
+    if (isLetter) script = scriptOf(segment)
+    // Signs of a script are those of the font of its letters, and other signs those of Inter.
+    const isNear =
+      isSame && near && hasAll(near, segment) && (script !== '' || !hasAll(font, segment))
+    const found = isNear ? near : fonts.find(segment)
+    assert(found, 'a text has no missing characters')
+    if (isLetter) near = found
+    const level = levels[index] ?? 0
+    const end = index + segment.length
+    const last = runs.at(-1)
+    if (last?.font === found && last.script === script && last.level === level) last.end = end
+    else {
+      const isRightToLeft = level % 2 === 1
+      runs.push({ font: found, script, language, level, isRightToLeft, start: index, end })
+    }
+  }
+  return runs
+}
+
+const scriptOf = (letters: string): string =>
+  SCRIPTS.find(({ has }) => has.test(letters))?.code ?? ''
+
+/** Decides the forms of Chinese characters. */
+function languageOf(text: string): string {
+  if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text)) return 'ja'
+  if (/\p{Script=Hangul}/u.test(text)) return 'ko'
+  return /\p{Script=Han}/u.test(text) ? 'zh-hans' : 'und'
+}
+
+/** From left to right (rule L2 of the Unicode Bidirectional Algorithm). */
+function inVisualOrder(runs: readonly LeveledRun[]): readonly LeveledRun[] {
+  let ordered = [...runs]
+  for (let level = Math.max(0, ...runs.map((run) => run.level)); level > 0; level--) {
+    const reordered: LeveledRun[] = []
+    let inner: LeveledRun[] = []
+    for (const run of ordered) {
+      if (run.level >= level) {
+        inner.unshift(run)
+        continue
+      }
+      reordered.push(...inner, run)
+      inner = []
+    }
+    ordered = [...reordered, ...inner]
+  }
+  return ordered
 }
 
 /** The line with its baseline at `x`, `y`, and y downwards. `size`: of the type. */
 export function place(line: Line, { x, y, size }: { x: number; y: number; size: number }): Outline {
-  const scale = size / UNITS_PER_EM
   const points: number[] = []
   let commands = ''
-  for (const { glyph, x: left, y: up } of line.letters) {
-    commands += glyph.outline.commands
-    const from = glyph.outline.points
+  for (const { shape, x: left, y: up } of line.glyphs) {
+    commands += shape.outline.commands
+    const from = shape.outline.points
     for (let at = 0; at < from.length; at += 2) {
-      points.push(x + ((from[at] ?? 0) + left) * scale, y - ((from[at + 1] ?? 0) + up) * scale)
+      points.push(x + ((from[at] ?? 0) + left) * size, y - ((from[at + 1] ?? 0) + up) * size)
     }
   }
   return { commands, points }

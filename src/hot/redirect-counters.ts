@@ -12,6 +12,7 @@ const COUNTERS = [
   'limited',
   /** Requests that do not follow a link with `max_hits`: see `HeldBack`. */
   'prefetch',
+  /** The same, and requests that ask where a link leads. */
   'preview',
   'failed',
   /** Codes in the cache: existing ones and unknown ones. */

@@ -10,9 +10,14 @@ import { refusalOfUrls } from '../links/check.ts'
 import type { Kit } from '../links/kit.ts'
 import { packSecrets } from '../links/link.ts'
 import { withHash } from '../links/link-passwords.ts'
-import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
+import {
+  cannotForward,
+  type LinkProperties,
+  NO_PROPERTIES,
+  startsAfterExpiry,
+} from '../links/property-table.ts'
 import { addStored, NOTHING_STORED, type Stored } from '../links/quota.ts'
-import { BAD_TIMES } from '../links/schema.ts'
+import { BAD_FORWARDING, BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
 import { charactersOf, type ImportRow, PASSWORDS_PER_CALL, parseLine } from './line.ts'
 import { isCreated, type RowResult, refused } from './outcomes.ts'
@@ -236,8 +241,12 @@ function checkRow(
   }
   const blocked = refusalOfUrls(blocklist, { ...properties, url })
   if (blocked) return { ...row, refusal: refused('blocked', blocked.message) }
-  const { starts_at = null, expires_at = null, destinations = [] } = properties
+  const { starts_at = null, expires_at = null, forward_path: forwarding = null } = properties
+  const { destinations = [] } = properties
   if (startsAfterExpiry({ starts_at, expires_at })) return refused('bad_row', BAD_TIMES)
+  if (cannotForward({ forward_path: forwarding, destinations }, url?.text ?? null)) {
+    return refused('bad_row', BAD_FORWARDING)
+  }
   if (destinations.length > 0 && !allowed.destinations) {
     const rest = { ...properties, destinations: undefined }
     const note = `Its destinations by rule were left out. ${NOT_ALLOWED}`

@@ -125,3 +125,18 @@ test('a thread with the filter before knows the codes that are created until it 
   expect(before.has('CREATED26')).toBe(true)
   expect(codes.mayExist('CREATED26' as Code)).toBe(true)
 })
+
+test('a filter tells which links forward paths, unless a longer part of one is an alias', async () => {
+  const { codes, state, isComplete } = setUp(100)
+  await isComplete()
+  const filter = new CodeFilter(state.filters[0] as SharedArrayBuffer)
+  expect(filter.mayForward('wiki', 'a/b')).toBe(false)
+  codes.noteForwarding('wiki')
+  expect(filter.mayForward('wiki', 'a/b')).toBe(true)
+  expect(filter.mayForward('Wiki', 'a')).toBe(true)
+  expect(filter.mayForward('menu', 'a')).toBe(false)
+  codes.add('wiki/a')
+  expect(filter.mayForward('wiki', 'a/b')).toBe(false)
+  expect(filter.mayForward('wiki', 'A')).toBe(false)
+  expect(filter.mayForward('wiki', 'c')).toBe(true)
+})

@@ -51,6 +51,13 @@ export class KnownCodes {
     if (this.#room < 0 && byteLength < BYTES_MAX) void this.#read()
   }
 
+  /** The link with this address forwards paths: redirect threads do so from now on. */
+  noteForwarding(address: string): void {
+    this.prepare()
+    const key = forwardingKey(address)
+    for (const filter of this.#filters) if (!filter.has(key)) filter.add(key)
+  }
+
   /** Begins to read the codes in use, unless that was done before. */
   prepare(): void {
     if (!this.#complete) void this.#read()
@@ -152,6 +159,9 @@ export const codeScans = {
   addCodes: scan((db) => codesOf(db).addCodes),
 }
 
+/** Not the path of any link. One for an address in any case, of which there are many. */
+const forwardingKey = (address: string): string => `//${address.toUpperCase()}`
+
 /** With four hashes in 16 bits per code, 1 of 400 unknown codes is taken for a known one. */
 const BYTES_PER_CODE = 2
 const HASHES = 4
@@ -186,6 +196,19 @@ export class CodeFilter {
     for (let n = 0; n < HASHES; n++) {
       const bit = (first + n * step) % (8 * bits.length)
       if (((bits[bit >>> 3] as number) & (1 << (bit & 7))) === 0) return false
+    }
+    return true
+  }
+
+  /**
+   * HOT PATH. Whether the link with the address `address` is known to forward paths and may be the
+   * one that forwards `rest`: no longer part of the path is an alias.
+   */
+  mayForward(address: string, rest: string): boolean {
+    if (!this.has(forwardingKey(address))) return false
+    const path = `${address}/${rest}`
+    for (let end = path.length; end > address.length; end = path.lastIndexOf('/', end - 1)) {
+      if (this.mayHaveAlias(path.slice(0, end))) return false
     }
     return true
   }

@@ -18,6 +18,9 @@ export const TAG_MAX = 40
 export const TAGS_MAX = 20
 export const MAX_HITS_MAX = 1_000_000_000
 
+/** What happens to the path behind an address. */
+export const FORWARDINGS = ['off', 'append'] as const
+
 interface Definition {
   /** How its values are stored, sent and shown. */
   kind: Kind
@@ -90,6 +93,14 @@ const SETTABLE = {
       'name. A query of more than 4,096 characters is not added.',
     isRule: true,
   },
+  forward_path: {
+    kind: 'forwarding',
+    label: 'Add the path behind the address to the destination',
+    description:
+      '`append`: `/{code}/a/b` leads to the destination with `/a/b` behind its path, where no ' +
+      'other link has that path. Not for destinations with a fragment.',
+    isRule: true,
+  },
   no_index: {
     kind: 'flag',
     label: 'Ask search engines not to list the short link',
@@ -130,6 +141,8 @@ interface Values {
   url: string | null
   tags: string[]
   flag: boolean
+  /** Null: off. */
+  forwarding: 'append' | null
   /** Epoch ms. */
   time: number | null
   count: number | null
@@ -226,10 +239,18 @@ export function propertiesView(
   const { password, ...view } = mapped(({ name, kind }) => {
     const value = properties[name]
     if (kind === 'domain') return namedHost(value as number)
+    if (kind === 'forwarding') return value ?? 'off'
     return kind === 'time' && value !== null ? isoTime(value as number) : value
   })
   return { ...view, protected: password !== null } as PropertyJson
 }
+
+/** The path that is added would be part of the fragment. */
+export const cannotForward = (
+  { forward_path: forwarding, destinations }: Pick<LinkProperties, 'forward_path' | 'destinations'>,
+  url: string | null,
+): boolean =>
+  forwarding !== null && [{ url }, ...destinations].some((one) => one.url?.includes('#') === true)
 
 const mapped = <Value>(read: (property: Property) => Value) =>
   Object.fromEntries(PROPERTIES.map((one) => [one.name, read(one)])) as Record<PropertyName, Value>
@@ -289,9 +310,10 @@ export type PropertiesFields = Omit<PropertiesChange, 'domain'> & {
 }
 
 /** JSON of each kind. */
-interface JsonValues extends Omit<Values, 'time' | 'domain'> {
+interface JsonValues extends Omit<Values, 'time' | 'domain' | 'forwarding'> {
   time: string | null
   domain: string | null
+  forwarding: (typeof FORWARDINGS)[number]
 }
 /** The properties as the API returns them. */
 export type PropertyJson = {

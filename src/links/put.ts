@@ -31,6 +31,7 @@ import {
 } from './link.ts'
 import {
   bytesOfProperties,
+  cannotForward,
   cellsOf,
   type LinkProperties,
   NO_PROPERTIES,
@@ -113,7 +114,7 @@ export interface Patched {
   aliases?: AliasChange | undefined
 }
 
-type Problem = 'bad_times' | 'too_many_tags' | 'bad_domain'
+type Problem = 'bad_times' | 'bad_forwarding' | 'too_many_tags' | 'bad_domain'
 export type PatchRefusal = Problem | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
@@ -195,7 +196,7 @@ function singleCreation(db: Database) {
       if (!domains.mayUse(accountId, domainId)) return 'bad_domain'
       const patch = { ...command.patch, domain: domainId }
       const properties = patchProperties(NO_PROPERTIES, patch)
-      const problem = findProblem(properties)
+      const problem = findProblem({ url: command.item.url, properties })
       if (problem) return problem
       const planned = aliases.plan({ id: NO_LINK, accountId }, command.aliases)
       if (typeof planned === 'string' || 'taken' in planned) return planned
@@ -270,9 +271,10 @@ function linkReuser(db: Database) {
 function change(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
-  const findStored = db.prepare<Pick<Link, 'accountId' | 'url'>, [number]>(
-    'SELECT account_id AS accountId, url FROM links WHERE id = ?',
-  )
+  const findStored = db.prepare<
+    Pick<Link, 'accountId' | 'url'> & Pick<LinkProperties, 'forward_path'>,
+    [number]
+  >('SELECT account_id AS accountId, url, forward_path FROM links WHERE id = ?')
   const setUrl = prepareAddressed<Link, [string, Uint8Array, number]>(
     db,
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
@@ -286,10 +288,11 @@ function change(db: Database) {
       setHash.get(after, id, before),
 
     /** Undefined if the account has the link no more. A shorter URL always fits. */
-    changeUrl(command: ChangeUrl): ChangedUrl | QuotaName | undefined {
+    changeUrl(command: ChangeUrl): ChangedUrl | QuotaName | 'bad_forwarding' | undefined {
       const { id, url, urlKey, quota, author } = command
       const old = findStored.get(id)
       if (old?.accountId !== author.accountId) return undefined
+      if (cannotForward({ ...NO_PROPERTIES, ...old }, url)) return 'bad_forwarding'
       const added = { links: 0, urlBytes: bytesOf(url) - bytesOf(old.url) }
       const exceeded = accounts.exceededBy(old.accountId, added, quota)
       if (exceeded) return exceeded
@@ -318,7 +321,7 @@ function propertyWrites(db: Database) {
         return { before, after, changed: changedOf(names, before.properties, after.properties) }
       })
       for (const { before, after } of changes) {
-        const problem = findProblem(after.properties, before.properties)
+        const problem = findProblem(after, before.properties)
         if (problem) return problem
       }
       const { domain } = patch
@@ -429,10 +432,14 @@ const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
 })
 
 /** Why a link cannot get the properties; undefined if it can. What it had before stays. */
-function findProblem(after: LinkProperties, before = NO_PROPERTIES): Problem | undefined {
-  const { starts_at, expires_at, tags } = after
+function findProblem(
+  { url, properties }: Pick<OwnedLink, 'url' | 'properties'>,
+  before = NO_PROPERTIES,
+): Problem | undefined {
+  const { starts_at, expires_at, tags } = properties
   const hasNewTimes = starts_at !== before.starts_at || expires_at !== before.expires_at
-  if (hasNewTimes && startsAfterExpiry(after)) return 'bad_times'
+  if (hasNewTimes && startsAfterExpiry(properties)) return 'bad_times'
+  if (cannotForward(properties, url)) return 'bad_forwarding'
   const hasNewTag = tags.some((tag) => !before.tags.includes(tag))
   return hasNewTag && tags.length > TAGS_MAX ? 'too_many_tags' : undefined
 }

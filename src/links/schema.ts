@@ -6,6 +6,7 @@ import { DestinationModel, destinationsBody, timeBody } from './destination-sche
 import { PASSCODE_LENGTH } from './link.ts'
 import { LinkPassword } from './link-passwords.ts'
 import {
+  FORWARDINGS,
   type Kind,
   MAX_HITS_MAX,
   PROPERTIES,
@@ -185,6 +186,8 @@ const hasAtMost = (text: string, characters: number) => [...text].length <= char
 
 const BAD_TAG = `Invalid tags: each must have 1 to ${TAG_MAX} characters and no comma`
 export const BAD_TAGS = `Invalid tags: must be a list of at most ${TAGS_MAX}`
+export const BAD_FORWARDING =
+  'Invalid forward_path: must be off for a destination with a fragment (#)'
 export const BAD_TIMES = 'Invalid starts_at: must be before expires_at'
 
 /** Composition makes one character of at most four units. */
@@ -245,6 +248,12 @@ const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodTy
       .meta({ description })
       .nullish()
       .transform((value) => (value === null ? false : value)),
+  forwarding: ({ name, description }) =>
+    z
+      .enum(FORWARDINGS, `Invalid ${name}: must be ${FORWARDINGS.join(' or ')}`)
+      .meta({ description })
+      .nullish()
+      .transform((value) => (value === 'off' ? null : value)),
   time: ({ name, description }) => timeBody(name).meta({ description }).nullish(),
   count: ({ name, description }) => {
     const message = `Invalid ${name}: must be an integer between 1 and ${MAX_HITS_MAX}`
@@ -291,6 +300,7 @@ const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   url: z.string().nullable(),
   tags: z.array(z.string()),
   flag: z.boolean(),
+  forwarding: z.enum(FORWARDINGS),
   time: TimeField.nullable(),
   count: CountField.nullable(),
   destinations: z.array(DestinationModel),

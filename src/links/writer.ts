@@ -15,7 +15,7 @@ import type {
   ScheduleDeletion,
 } from './put.ts'
 import { type QuotaName, quotaError } from './quota.ts'
-import { BAD_TAGS, BAD_TIMES } from './schema.ts'
+import { BAD_FORWARDING, BAD_TAGS, BAD_TIMES } from './schema.ts'
 import type { links } from './subject.ts'
 
 type LinkCalls = WriteCalls<(typeof links)['writes']>
@@ -51,7 +51,8 @@ export class LinkWriter {
 
   /** Undefined if the link was deleted. Throws `quota_exceeded`. */
   async changeUrl(command: ChangeUrl): Promise<Link | undefined> {
-    return requireQuota(await this.#links.changeUrl(command), command.quota)?.link
+    const changed = await this.#links.changeUrl(command)
+    return changed && requirePatched(changed, command.quota).link
   }
 
   /** False if the link was deleted already. */
@@ -96,6 +97,7 @@ function requireQuota<Result>(result: Result, quota: Quota): Exclude<Result, Quo
 
 const PROBLEMS = {
   bad_times: BAD_TIMES,
+  bad_forwarding: BAD_FORWARDING,
   too_many_tags: BAD_TAGS,
   too_many_aliases: BAD_ALIASES,
   not_an_alias: BAD_DISPLAY_ALIAS,

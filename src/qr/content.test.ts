@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
+import { temporaryFolder } from '../../test/support/folder.ts'
 import { parsePrintOptions } from '../draw/options.ts'
-import { renderQr } from '../draw/render.ts'
-import { readable, withCaption } from './content.ts'
+import { readable } from './content.ts'
+import { renderer } from './renderer.ts'
 
 /** Addresses as people type them. */
 
@@ -23,15 +24,18 @@ test.each(addresses)('%s reads %s', (address, text) => {
 })
 
 test.each(['png', 'svg', 'pdf'])(
-  'a %s has the address below the code whole or not at all',
-  (format) => {
+  'a %s has the address below the code whole or not at all, and a text of its own or none',
+  async (format) => {
+    using folder = temporaryFolder()
+    const { render } = renderer({ dir: folder.path, fonts: [] })
     const text = 'https://go.example/SPRING26'
-    const render = (caption: string, address: string) =>
-      Buffer.from(renderQr(text, withCaption(parsePrintOptions({ format, caption }), address)))
-    const none = render('', text)
-    expect(render('1', text).equals(none)).toBe(false)
-    expect(render('1', 'https://go.example/%E3%83%A1%E3%83%8B-51').equals(none)).toBe(true)
+    const draw = (caption: string, address: string) =>
+      render({ text, address, options: parsePrintOptions({ format, caption }) })
+    const none = await draw('', text)
+    expect(await draw('1', text)).not.toEqual(none)
+    expect(await draw('1', 'https://go.example/%E3%83%A1%E3%83%8B-51')).toEqual(none)
     const german = 'https://go.example/men%C3%BC'
-    expect(render('1', german).equals(render('go.example/menü', german))).toBe(true)
+    expect(await draw('1', german)).toEqual(await draw('go.example/menü', german))
+    expect(await draw('Menü メニ', text)).toEqual({ missing: ['メ', 'ニ'] })
   },
 )

@@ -1,7 +1,6 @@
 import { decodePath } from '../addresses/address.ts'
 import { readableHost } from '../addresses/shown-host.ts'
 import { type QrOptions, URL_CAPTION } from '../draw/options.ts'
-import { findMissing } from '../draw/typeface.ts'
 import { AppError } from '../errors.ts'
 
 /**
@@ -41,12 +40,6 @@ export function readable(address: string): string {
   return /[%\p{C}]/u.test(text) ? '' : text
 }
 
-/** The address as a caption. Empty for one that the typeface cannot draw. */
-export function urlCaption(address: string): string {
-  const text = readable(address)
-  return findMissing(text) === undefined ? text : ''
-}
-
-/** The options with the text of their caption: with `URL_CAPTION`, it is the address. */
-export const withCaption = (options: QrOptions, address: string): QrOptions =>
-  options.caption === URL_CAPTION ? { ...options, caption: urlCaption(address) } : options
+/** The text of the caption: with `URL_CAPTION`, the address. */
+export const captionOf = ({ caption }: Pick<QrOptions, 'caption'>, address: string): string =>
+  caption === URL_CAPTION ? readable(address) : caption

@@ -34,7 +34,7 @@ const domains = { primary, findByHost: none, findById: none, hostOf: none }
 /** Images over a renderer in the same thread. `render`: in place of the real one. */
 function imagesOf(render?: (command: RenderCommand) => Promise<Rendered>) {
   const folder = temporaryFolder()
-  const real = renderer({ dir: join(folder.path, 'qr') })
+  const real = renderer({ dir: join(folder.path, 'qr'), fonts: [] })
   const functions = render ? { ...real, render } : real
   const images = new QrImages({
     renderer: inProcess<Renderer>(functions),
@@ -186,8 +186,8 @@ test('texts without room are counted page by page, with the images of others bet
   assert(grid, 'a known format')
   const label = { text: 'http://hop.test/A', title: 'W'.repeat(200), caption: '', address: '' }
   const sheet = { grid, hasCropMarks: false, options, labels: [undefined, label, label] }
-  const counting = it.images.countWithoutRoom(Array(20).fill(sheet), ACCOUNT)
-  const counted = counting.then((count) => events.push(`${count} texts`))
+  const finding = it.images.findLeftOut(Array(20).fill(sheet), ACCOUNT)
+  const counted = finding.then(({ withoutRoom }) => events.push(`${withoutRoom.length} texts`))
   const image = it.images.render({ code: CODES[0] as Code, domainId: 0 }, options, ACCOUNT + 1)
   await Promise.all([counted, image])
   expect(events).toEqual(['image', '40 texts'])
@@ -216,7 +216,7 @@ const disks = [
 ]
 test.each(disks)('images are stored or only rendered by what is free: $name', async (disk) => {
   using folder = temporaryFolder()
-  const { store, storeAll } = renderer({ dir: folder.path }, () => disk.free)
+  const { store, storeAll } = renderer({ dir: folder.path, fonts: [] }, () => disk.free)
   const text = 'http://hop.test/SPRING26'
   const image = store({ code: 'SPRING26', domain: null, text })
   storeAll([{ code: 'SUMMER26', domain: null, text }])

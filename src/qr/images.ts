@@ -3,10 +3,10 @@ import type { Addressed } from '../addresses/names.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
 import type { EventReader } from '../db/events.ts'
 import type { Operations } from '../db/subject.ts'
-import { type QrOptions, sizeProblem } from '../draw/options.ts'
+import { missingProblem, type QrOptions, sizeProblem } from '../draw/options.ts'
 import { joinPage } from '../draw/pdf.ts'
 import { toSvgPage } from '../draw/picture.ts'
-import { PAPERS, type Sheet } from '../draw/sheet.ts'
+import { type LeftOut, MISSING_MAX, PAPERS, type Sheet } from '../draw/sheet.ts'
 import { AppError, retryAfter } from '../errors.ts'
 import { type Client, clientIp, networkOf } from '../hot/client-address.ts'
 import { assert } from '../lib/assert.ts'
@@ -182,15 +182,25 @@ export class QrImages {
     })
   }
 
-  /** How many texts of labels have no room. To find out takes about 0.1 ms for each label. */
-  async countWithoutRoom(sheets: readonly Sheet[], accountId: AccountId): Promise<number> {
-    let count = 0
+  /** What the labels lack. To find out takes about 0.1 ms for each. */
+  async findLeftOut(sheets: readonly Sheet[], accountId: AccountId): Promise<LeftOut> {
+    const all: LeftOut = { withoutRoom: [], undrawn: [], missing: [] }
     for (const sheet of sheets) {
-      const find = () => this.#options.renderer.call('textsWithoutRoom', sheet)
+      const find = () => this.#options.renderer.call('findLeftOut', sheet)
       const cost = Math.ceil(sheet.labels.length / 5)
-      count += (await this.#draw(accountId, cost, find)).length
+      const left = await this.#draw(accountId, cost, find)
+      all.withoutRoom.push(...left.withoutRoom)
+      all.undrawn.push(...left.undrawn)
+      all.missing = [...new Set([...all.missing, ...left.missing])].slice(0, MISSING_MAX)
     }
-    return count
+    return all
+  }
+
+  /** What of a text no font of the service has: at most `MISSING_MAX` characters. */
+  findMissing(text: string, accountId: AccountId): Promise<string[]> {
+    if (/^[ -~]*$/.test(text)) return Promise.resolve([])
+    const find = () => this.#options.renderer.call('findMissing', { text })
+    return this.#draw(accountId, 1, find)
   }
 
   /** Other drawing comes between the parts. */
@@ -306,6 +316,9 @@ export class QrImages {
     const render = () => this.#options.renderer.call('render', command)
     const rendered = await this.#draw(by, costOf(command.options), render, isPrint)
     if ('image' in rendered) return rendered.image
+    if ('missing' in rendered) {
+      throw new AppError('invalid_value', missingProblem(rendered.missing))
+    }
     throw new AppError('invalid_value', sizeProblem(rendered.sizeMin))
   }
 

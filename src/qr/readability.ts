@@ -11,7 +11,6 @@ import {
 } from '../draw/logo.ts'
 import { parseQrOptions, type QrOptions } from '../draw/options.ts'
 import { renderQr } from '../draw/render.ts'
-import { withCaption } from './content.ts'
 
 const PNG_SIDE_MAX = 1024
 /** Limited, because each SVG code contains the logo. */
@@ -112,7 +111,8 @@ async function isReadable({ text, options, png }: Trial): Promise<boolean> {
   const logo: Logo | undefined = png && { png, bitmap: readPng(png) }
   const margin = Math.max(4, options.margin)
   return TRIAL_SIZES.every((size) => {
-    const trial = withCaption({ ...options, format: 'png', size, margin }, text)
+    // A caption is far enough below the code.
+    const trial: QrOptions = { ...options, caption: '', format: 'png', size, margin }
     const { width, height, data } = readPng(renderQr(text, trial, logo))
     return decode(new Uint8ClampedArray(data), width, height)?.data === text
   })

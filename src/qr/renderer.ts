@@ -1,12 +1,21 @@
 import { LRUCache } from 'lru-cache'
 import { type Logo, readPng } from '../draw/logo.ts'
-import { parseQrOptions, type QrOptions } from '../draw/options.ts'
+import { parseQrOptions, type QrOptions, URL_CAPTION } from '../draw/options.ts'
 import { operatorsOf, toPdf } from '../draw/pdf.ts'
 import { svgPictures } from '../draw/picture.ts'
 import { SizeError } from '../draw/png.ts'
 import { renderQr } from '../draw/render.ts'
-import { layOutSheet, PAPERS, type Paper, type Sheet, textsWithoutRoom } from '../draw/sheet.ts'
-import { withCaption } from './content.ts'
+import {
+  findLeftOut,
+  type LeftOut,
+  layOutSheet,
+  MISSING_MAX,
+  PAPERS,
+  type Paper,
+  type Sheet,
+} from '../draw/sheet.ts'
+import { findMissing, loadTypeface } from '../draw/typeface.ts'
+import { captionOf } from './content.ts'
 import { hasImageRoom, QrFiles, type StatFs } from './files.ts'
 
 /** Options of every stored image: the spec's defaults. */
@@ -15,6 +24,8 @@ const STORED = parseQrOptions({})
 export interface RendererSettings {
   /** The folder of the stored images. */
   dir: string
+  /** Files and folders of fonts behind the built-in one. */
+  fonts: readonly string[]
 }
 
 interface StoredImage {
@@ -42,8 +53,11 @@ export interface RenderCommand {
   logo?: StoredLogo | undefined
 }
 
-/** `sizeMin`: the number of pixels that the PNG needs. */
-export type Rendered = { image: Uint8Array<ArrayBuffer> } | { sizeMin: number }
+/** `sizeMin`: pixels that the PNG needs. `missing`: what of the caption no font has. */
+export type Rendered =
+  | { image: Uint8Array<ArrayBuffer> }
+  | { sizeMin: number }
+  | { missing: string[] }
 
 interface PartCommand {
   /** A page, of which other parts have the other labels. */
@@ -61,7 +75,7 @@ interface SheetFile {
 }
 
 /** Runs on the QR thread, the only one that writes images. `statfs`: default that of the system. */
-export function renderer({ dir }: RendererSettings, statfs?: StatFs) {
+export function renderer({ dir, fonts }: RendererSettings, statfs?: StatFs) {
   const files = new QrFiles(dir)
   const logos = new LRUCache<string, Logo>({ max: LOGOS_MAX })
   // Retired images are deleted in the background. After an error, the next start retries.
@@ -87,10 +101,20 @@ export function renderer({ dir }: RendererSettings, statfs?: StatFs) {
     return logo
   }
 
+  async function missingIn(text: string): Promise<string[]> {
+    if (text === '') return []
+    await loadTypeface(fonts)
+    return findMissing(text).slice(0, MISSING_MAX)
+  }
+
   return {
-    render({ text, address = text, options, logo }: RenderCommand): Rendered {
+    /** An address that no font can draw is left out below the code. */
+    async render({ text, address = text, options, logo }: RenderCommand): Promise<Rendered> {
+      const caption = captionOf(options, address)
+      const missing = await missingIn(caption)
+      if (missing.length > 0 && options.caption !== URL_CAPTION) return { missing }
       try {
-        const shown = withCaption(options, address)
+        const shown = { ...options, caption: missing.length > 0 ? '' : caption }
         return { image: renderQr(text, shown, logo && decoded(logo)) }
       } catch (error) {
         if (error instanceof SizeError) return { sizeMin: error.sizeMin }
@@ -99,7 +123,8 @@ export function renderer({ dir }: RendererSettings, statfs?: StatFs) {
     },
 
     /** A part of a page of a print sheet for `toSvgPage` or `joinPage`. */
-    sheetPart({ sheet, logo, format, isFirst }: PartCommand): Uint8Array {
+    async sheetPart({ sheet, logo, format, isFirst }: PartCommand): Promise<Uint8Array> {
+      await loadTypeface(fonts)
       const known = logo && decoded(logo)
       const page = layOutSheet(sheet, known)
       return Buffer.from(
@@ -107,7 +132,12 @@ export function renderer({ dir }: RendererSettings, statfs?: StatFs) {
       )
     },
 
-    textsWithoutRoom,
+    async findLeftOut(sheet: Sheet): Promise<LeftOut> {
+      await loadTypeface(fonts)
+      return findLeftOut(sheet)
+    },
+
+    findMissing: ({ text }: { text: string }): Promise<string[]> => missingIn(text),
 
     sheetPdf({ paper, drawings, logo }: SheetFile): Uint8Array<ArrayBuffer> {
       return toPdf({ ...PAPERS[paper], drawings, logo: logo && decoded(logo) })

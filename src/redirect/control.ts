@@ -1,8 +1,7 @@
 import { apiKeyOf, findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
-import { lookedUp, withoutLastSlash } from '../addresses/address.ts'
+import { decodePath, lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
-import type { AliasReads } from '../addresses/names.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
@@ -10,9 +9,12 @@ import type { VisitRecorder } from '../hot/visit-ring.ts'
 import type { RequestBodies } from '../http/body.ts'
 import { clientOf, markShortLink, type RequestHeaders } from '../http/context.ts'
 import { type GuardDeps, rateLimited } from '../http/guard.ts'
+import type { Clock } from '../lib/clock.ts'
 import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { type DestinationReads, type HitLimits, rulesReader } from '../links/destination.ts'
+import type { Kit } from '../links/kit.ts'
+import type { KnownCodes } from '../links/known-codes.ts'
 import { isLinkPreview, isPrefetch } from '../visits/bots.ts'
 import { LazyCountries } from '../visits/country.ts'
 import { DestinationChooser } from './choose-destination.ts'
@@ -25,13 +27,17 @@ import {
   type ProtectedLink,
   stateOf,
 } from './follow.ts'
+import { cutsOf } from './forwarded-path.ts'
 import { basicPassword, formPassword, type GateDeps, PasswordGate } from './password-gate.ts'
+import { previewedPath, previewer } from './preview.ts'
 import { type Answer, Answers, type HeldBack, isOfBrowser, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   bodies: RequestBodies
   destinations: DestinationReads
-  data: GuardDeps['data'] & { aliases: AliasReads }
+  data: GuardDeps['data'] & Pick<Kit['data'], 'links' | 'aliases'>
+  hits: Kit['hits']
+  addresses: Kit['addresses']
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
   visits: VisitRecorder | undefined
@@ -41,6 +47,7 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   counters: Pick<RedirectCounters, 'add'>
   domains: DomainMap
   versions: Pick<CodeVersions, 'ofKey'>
+  codes: Pick<KnownCodes, 'noteForwarding'>
 }
 
 /** Requests for short links on the control thread. */
@@ -67,27 +74,11 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   const answers = new Answers(deps)
   const find = linkFinder(deps)
   const gate = new PasswordGate(deps)
+  const show = previewer(deps, answers)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
   const follow = follower({ ...deps, ...FOUND, holdsBack, isUnlocked, chooser })
-  const readRules = rulesReader()
-  const protectedIn = ({ link }: FoundLink) => {
-    const rules = link?.rules ? readRules(link.rules) : undefined
-    return link && rules?.password
-      ? { rules, link: { id: link.id, hash: rules.password } }
-      : undefined
-  }
-  /** The result for the password of a request, unless the request needs none. */
-  const attemptOf = async (
-    found: ReturnType<typeof protectedIn>,
-    headers: Headers,
-    sent: string | undefined,
-    client: Client,
-  ) => {
-    if (!found || sent === undefined || stateOf(found.rules, clock(), 0) !== 'active')
-      return undefined
-    return gate.isUnlocked(headers, found.link) ? undefined : gate.verify(found.link, sent, client)
-  }
+  const { protectedIn, attemptOf } = passwordChecks(gate, clock)
 
   /** `before`: the link of a form. */
   const answer = async (urlPath: string, request: Request, before?: FoundPath): Promise<Answer> => {
@@ -104,16 +95,19 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
       account = findAccount(deps, apiKeyOf(headers))
       const current = (found: FoundPath) =>
         found.code !== undefined && versions.ofKey(found.code) !== found.version
-          ? find(text, domain)
+          ? find(urlPath, domain)
           : found
-      const first = before ? current(before) : find(text, domain)
+      const first = before ? current(before) : find(urlPath, domain)
+      const shown = first.isPreview && show(first, { headers, domain, account, client })
+      if (shown) return shown
       const attempt = await attemptOf(protectedIn(first), headers, sent, client)
       const found = current(first)
       const about = {
         text: found.path,
+        rest: found.rest,
         asked: text || '/',
         query: queryOf(request.url),
-        isHit: method !== 'HEAD',
+        isHit: method !== 'HEAD' && !first.isPreview,
         attempt,
         get: (name: string) => headers.get(name),
       }
@@ -135,28 +129,57 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   const answerForm = (path: string, request: Request): Promise<Answer> | undefined => {
     const account = findAccount(deps, apiKeyOf(request.headers))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
-    const found = find(lookedUp(path), domains.ofRequest(request))
-    return protectedIn(found) && answer(path, request, found)
+    const found = find(path, domains.ofRequest(request))
+    return found.isPreview ? undefined : protectedIn(found) && answer(path, request, found)
   }
   return { answer: (path, request) => answer(path, request), answerForm }
 }
 
+function passwordChecks(gate: PasswordGate, clock: Clock) {
+  const readRules = rulesReader()
+  const protectedIn = ({ link }: FoundLink) => {
+    const rules = link?.rules ? readRules(link.rules) : undefined
+    return link && rules?.password
+      ? { rules, link: { id: link.id, hash: rules.password } }
+      : undefined
+  }
+  /** The result for the password of a request, unless the request needs none. */
+  const attemptOf = async (
+    found: ReturnType<typeof protectedIn>,
+    headers: Headers,
+    sent: string | undefined,
+    client: Client,
+  ) => {
+    if (!found || sent === undefined || stateOf(found.rules, clock(), 0) !== 'active')
+      return undefined
+    return gate.isUnlocked(headers, found.link) ? undefined : gate.verify(found.link, sent, client)
+  }
+  return { protectedIn, attemptOf }
+}
+
 /** `find` has found the link of each request before. */
 const FOUND = { findByCode: () => null, findAlias: () => null }
+
+type NamedLink = Omit<FoundPath, 'isPreview'>
 
 /** A link, and the path or the part of it that names the link. */
 interface FoundPath extends FoundLink {
   path: string
   /** Version of the code when the link was read: a later version means that the link changed. */
   version: number
+  /** The request asks where the link leads. */
+  isPreview: boolean
+  /** See `FollowRequest`. */
+  rest?: string
 }
 
 function linkFinder({
   destinations,
   data: { aliases },
   versions,
-}: Pick<ControlDeps, 'destinations' | 'data' | 'versions'>) {
-  const findLink = (path: string, domain: RequestDomain): FoundPath | undefined => {
+  codes,
+}: Pick<ControlDeps, 'destinations' | 'data' | 'versions' | 'codes'>) {
+  const findLink = (path: string, domain: RequestDomain): NamedLink | undefined => {
     const code = toCode(path)
     const version = code === undefined ? 0 : versions.ofKey(code)
     const direct = code && destinations.findByCode(code)
@@ -167,12 +190,35 @@ function linkFinder({
     const link = destinations.findByCode(alias.code)
     return link ? { path, code: alias.code, link, version: ofAlias } : undefined
   }
-  return (text: string, domain: RequestDomain): FoundPath => {
+  const readRules = rulesReader()
+  const findNamed = (text: string, domain: RequestDomain): NamedLink | undefined => {
     const rest = withoutSigns(text)
-    const found =
+    return (
       findLink(text, domain) ??
       (rest === text ? undefined : findLink(withoutLastSlash(rest), domain))
-    return found ?? { path: text, code: undefined, link: null, version: 0 }
+    )
+  }
+  const findForwarding = (path: string, domain: RequestDomain): FoundPath | undefined => {
+    for (const { address, rest } of cutsOf(path)) {
+      const named = findLink(decodePath(address) ?? address, domain)
+      const rules = named?.link?.rules ? readRules(named.link.rules) : undefined
+      if (named && rules?.forward_path) {
+        codes.noteForwarding(address)
+        return { ...named, rest, isPreview: false }
+      }
+    }
+    return undefined
+  }
+  return (urlPath: string, domain: RequestDomain): FoundPath => {
+    const text = lookedUp(urlPath)
+    const named = findNamed(text, domain)
+    if (named) return { ...named, isPreview: false }
+    const path = previewedPath(text)
+    const asked = path === undefined ? undefined : findNamed(path, domain)
+    if (asked) return { ...asked, isPreview: true }
+    const forwarding = findForwarding(urlPath.slice(1), domain)
+    if (forwarding) return forwarding
+    return { path: text, code: undefined, link: null, version: 0, isPreview: false }
   }
 }
 

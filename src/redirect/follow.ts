@@ -10,6 +10,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import { type HitLimits, type LinkRules, rulesReader } from '../links/destination.ts'
 import type { DestinationChooser } from './choose-destination.ts'
+import { withPath } from './forwarded-path.ts'
 import { withQuery } from './forwarded-query.ts'
 import {
   type Answer,
@@ -53,6 +54,8 @@ export interface FollowRequest extends RequestHeaders {
   readonly text: string
   /** The whole path, if `text` is only a part of it. */
   readonly asked?: string
+  /** What follows the address of a link that forwards it, as it was sent: see `CutPath`. */
+  readonly rest?: string | undefined
   /** Query without its question mark. */
   readonly query: string
   /** The request as it was received, where that is known. */
@@ -113,6 +116,8 @@ export function follower(deps: FollowDeps): Follow {
     const rules = link?.rules ? readRules(link.rules) : NO_RULES
     const isLimited = code !== undefined && link && rules.max_hits !== undefined
     const hash = rules.password
+    const isElsewhere = request.rest !== undefined && !rules.forward_path
+    if (!hitLimits && isElsewhere) return undefined
     const isLeft = rules !== NO_RULES && (isLimited || hash || chooser.isLeft(rules, client))
     if (!hitLimits && isLeft) return undefined
     const hits = isLimited ? (hitLimits as HitLimits).hitsOf(code, link.id) : 0
@@ -166,7 +171,8 @@ export function follower(deps: FollowDeps): Follow {
     }
     if (rules === NO_RULES) return answers.redirect(location, budget, rules, code)
     const chosen = chooser.find(rules, request, client) ?? location
-    const target = rules.forward_query ? withQuery(chosen, request.query) : chosen
+    const place = request.rest === undefined ? chosen : withPath(chosen, request.rest)
+    const target = rules.forward_query ? withQuery(place, request.query) : place
     return answers.redirect(target, budget, rules, code)
   }
 }

@@ -18,10 +18,24 @@ test.each([
   expect(request?.isLast).toBe(isLast)
 })
 
+test.each([
+  ['/SPRING26', undefined],
+  ['/SPRING26/a', 'a'],
+  ['/SPRING26/a/b-c_d/e.html?f=g', 'a/b-c_d/e.html'],
+  ['/SPRING26/1/2/3/4/5/6/7/8', '1/2/3/4/5/6/7/8'],
+])('of %s, %p follows the first segment', (path, rest) => {
+  const request = PlainRequest.read(head(`GET ${path} HTTP/1.1`, HOST))
+  expect([request?.text, request?.rest]).toEqual(['SPRING26', rest])
+})
+
 const LINE = 'GET /SPRING26 HTTP/1.1'
 test.each([
   ['another method', head('HEAD /SPRING26 HTTP/1.1', HOST)],
-  ['a path of two parts', head('GET /api/list HTTP/1.1', HOST)],
+  ['a path of ten segments', head('GET /SPRING26/1/2/3/4/5/6/7/8/9 HTTP/1.1', HOST)],
+  ['an empty segment', head('GET /SPRING26//a HTTP/1.1', HOST)],
+  ['a dot segment', head('GET /SPRING26/../a HTTP/1.1', HOST)],
+  ['a last dot segment', head('GET /SPRING26/. HTTP/1.1', HOST)],
+  ['an encoded segment', head('GET /SPRING26/%2e HTTP/1.1', HOST)],
   ['a last slash', head('GET /SPRING26/ HTTP/1.1', HOST)],
   ['an encoded letter', head('GET /%53PRING26 HTTP/1.1', HOST)],
   ['the absolute form', head('GET http://hop.test/SPRING26 HTTP/1.1', HOST)],

@@ -9,8 +9,10 @@ const FORWARDED_HEAD_MAX = 16 * 1024
  * each, without control characters.
  */
 const HEADERS = String.raw`(?:[\w!#$%&'*+.^\x60|~-]{1,64}:[\t -~\x80-\xff]*\r\n){1,64}\r\n$`
+/** At most `SEGMENTS_MAX` segments, of which none is a dot segment, empty or encoded. */
+const BEHIND = String.raw`(?:/[\w~-][\w.~-]*){1,8}`
 const PLAIN = new RegExp(
-  String.raw`^GET /([A-Za-z0-9_-]+)(?:\?([!-~]*))? HTTP/1\.([01])\r\n${HEADERS}`,
+  String.raw`^GET /([A-Za-z0-9_-]+)(${BEHIND})?(?:\?([!-~]*))? HTTP/1\.([01])\r\n${HEADERS}`,
 )
 /** With one of these, the request has a body, belongs to an account or is no simple one. */
 const UNUSUAL = unusual(
@@ -29,8 +31,9 @@ export const isHeadStart = (text: string): boolean =>
 
 /** A request for a short link that a redirect thread can answer. */
 export class PlainRequest implements FollowRequest {
-  /** The path, without the slash. */
+  /** The first segment of the path. */
   readonly text: string
+  readonly rest: string | undefined
   /** Query without its question mark. */
   readonly query: string
   readonly isHit = true
@@ -41,8 +44,9 @@ export class PlainRequest implements FollowRequest {
   private constructor(head: string, match: RegExpExecArray) {
     this.head = head
     this.text = match[1] as string
-    this.query = match[2] ?? ''
-    this.isLast = match[3] === '0' || CLOSE.test(head)
+    this.rest = match[2]?.slice(1)
+    this.query = match[3] ?? ''
+    this.isLast = match[4] === '0' || CLOSE.test(head)
   }
 
   /** HOT PATH. `head`: with its empty line. Undefined: another parser must read it. */

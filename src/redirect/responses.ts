@@ -6,6 +6,7 @@ import type { LinkRules } from '../links/destination.ts'
 import {
   type Brand,
   isNavigation,
+  type LinkPreview,
   type OffReason,
   redirectNavigation,
   VARY,
@@ -128,6 +129,16 @@ export class Answers {
       why === 'preview' ? this.#pagesOf(domain).preview(headers) : failure('prefetched', requestId)
     answer.headers.Vary = 'Accept-Language, Purpose, Sec-Purpose, User-Agent'
     this.#describe(answer.headers, budget, requestId)
+    return answer
+  }
+
+  /** What a link leads to: a page for a browser, `view` for a program. */
+  preview(link: LinkPreview, view: object, { budget, headers, domain }: Refused): Answer {
+    const answer = isNavigation(headers)
+      ? this.#pagesOf(domain).destination(link, headers)
+      : json(200, view)
+    Object.assign(answer.headers, { 'X-Robots-Tag': 'noindex', Vary: VARY })
+    this.#describe(answer.headers, budget)
     return answer
   }
 

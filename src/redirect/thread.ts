@@ -285,7 +285,10 @@ export class RedirectThread {
     const observed = this.#settings.logsRequests
       ? logged(timedFollow, { note, monotonic })
       : timedFollow
-    return (request, peer) => observed(request, this.#address.resolve(peer, request))
+    return (request, peer) =>
+      request.rest === undefined || this.#codes?.mayForward(request.text, request.rest)
+        ? observed(request, this.#address.resolve(peer, request))
+        : undefined
   }
 
   /** Both return undefined while the database fails. */

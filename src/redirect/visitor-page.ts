@@ -1,19 +1,34 @@
+import { readableHost } from '../addresses/shown-host.ts'
 import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import TEXTS from './visitor-texts.json' with { type: 'json' }
 
 /** The pages of short links that do not redirect, for a person with a browser. */
 
-type Page = Exclude<keyof typeof TEXTS.en, 'password_form' | 'statistics'>
+type Page = Exclude<keyof typeof TEXTS.en, 'password_form' | 'destination_details' | 'statistics'>
 
 /** A reason that only a page tells: programs get the same as for an unknown code. */
 export type OffReason = 'link_paused' | 'link_not_started' | 'link_removed'
 /** The refusals with a page. */
-export type VisitorProblem = Exclude<Page, 'preview' | OffReason | PasswordProblem>
+export type VisitorProblem = Exclude<Page, 'preview' | 'destination' | OffReason | PasswordProblem>
 /** The pages with the form for the password of a link. */
 export type PasswordProblem = 'password_required' | 'wrong_password' | 'too_many_attempts' | 'busy'
 
 type Language = keyof typeof TEXTS
+
+/** What people see of a link before they follow it. */
+export interface LinkPreview {
+  /** As people see it. */
+  shortUrl: string
+  /** The path that follows the link, percent-encoded. */
+  path: string
+  /** Null for a link with a password. */
+  url: string | null
+  /** Epoch ms. */
+  createdAt: number
+  /** Some visitors are redirected elsewhere. */
+  hasRules: boolean
+}
 
 /** What the pages show of whoever runs the service. */
 export interface Brand {
@@ -35,10 +50,16 @@ const styleOf = ({ font }: Brand): string =>
     'header{margin-bottom:2rem;font-weight:600}',
     'form{margin-top:1.5rem;text-align:left}',
     'label{display:block;font-weight:600;margin-bottom:.25rem}',
-    'input,button{box-sizing:border-box;width:100%;padding:.6rem .75rem;font:inherit;',
+    'input,button,a{box-sizing:border-box;width:100%;padding:.6rem .75rem;font:inherit;',
     'border:1px solid #767b87;border-radius:.5rem}',
     'input{background:Field;color:FieldText}',
-    'button{margin-top:.75rem;border-color:#4f46e5;background:#4f46e5;color:#fff;font-weight:600}',
+    'button,a{margin-top:.75rem;border-color:#4f46e5;background:#4f46e5;color:#fff;',
+    'font-weight:600}',
+    'a{display:block;margin-top:1.5rem;text-decoration:none}',
+    'p+p{margin-top:.75rem}',
+    'p{overflow-wrap:anywhere}',
+    'strong{font-size:1.5rem;line-height:1.25}',
+    'small{font-size:.9375rem}',
     'img{display:block;max-width:12rem;max-height:4rem;margin:0 auto .5rem}',
     '@media(prefers-color-scheme:dark){body{background:#0e1014;color:#e9ebf0}',
     'button{border-color:#8c8ffb;background:#8c8ffb;color:#0d0f24}}',
@@ -123,6 +144,22 @@ ${isFirst ? '' : ' aria-describedby="text" aria-invalid="true"'}><button>${butto
     return page
   }
 
+  /** The destination of a link, with its host in large type, and a button that follows the link. */
+  destination({ shortUrl, path, url, createdAt, hasRules }: LinkPreview, headers: RequestHeaders) {
+    const language = languageOf(headers.get('accept-language') ?? '')
+    const { destination_details: texts, password_form: form } = TEXTS[language]
+    const day = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' })
+    const paragraphs = [
+      Bun.escapeHTML(shortUrl),
+      ...(url === null ? [texts.protected] : destinationOf(url)),
+      ...(hasRules ? [texts.rules] : []),
+      `<small>${texts.created.replace('{day}', day.format(createdAt))}</small>`,
+    ]
+    const details = paragraphs.map((paragraph) => `<p>${paragraph}</p>`).join('')
+    const open = `<a href="${Bun.escapeHTML(path)}" rel="nofollow">${form.button}</a>`
+    return this.#page('destination', 200, headers, { form: details + open })
+  }
+
   #page(page: Page, status: number, headers: RequestHeaders, { form = '', seconds = '' } = {}) {
     const language = languageOf(headers.get('accept-language') ?? '')
     const { title, text } = TEXTS[language][page]
@@ -140,6 +177,12 @@ ${isFirst ? '' : ' aria-describedby="text" aria-invalid="true"'}><button>${butto
   }
 }
 
+/** The host, which cannot be mistaken for another one, and the whole URL. */
+function destinationOf(url: string): string[] {
+  const host = readableHost(URL.parse(url)?.host ?? '')
+  return [`<strong>${Bun.escapeHTML(host)}</strong>`, Bun.escapeHTML(url)]
+}
+
 /** Redirect that replaces a page. Never cached: the code may be created later. */
 export const redirectNavigation = (location: string) => ({
   status: 302,
@@ -150,10 +193,11 @@ export const redirectNavigation = (location: string) => ({
 /** The texts of the public page of a link in the visitor's language. */
 export function statisticsTexts(headers: RequestHeaders): StatisticsTexts {
   const language = languageOf(headers.get('accept-language') ?? '')
-  return { language, ...TEXTS[language].statistics }
+  const { statistics, destination } = TEXTS[language]
+  return { language, ...statistics, preview: destination.title }
 }
 
-export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string }
+export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string; preview: string }
 
 /** The preferred one of the languages with texts; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

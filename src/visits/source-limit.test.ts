@@ -40,6 +40,22 @@ test('all links together store 2,000 new sources in an hour, and one more for ea
   expect(stored(1000, 11)).toBe(11)
 })
 
+test('scans of numbered labels count apart, also more than the sources of a link', () => {
+  const { limit, stored } = limitAt()
+  const scan = (link: number, word: string) => {
+    for (const kind of ['referrer', 'scan'] as const) limit.limit(link, visitKey(kind, word))
+    return limit.limit(link, visitKey('scan', word)) === visitKey('scan', word)
+  }
+  const numbers = Array.from({ length: 60 }, (_, n) => n + 1)
+  expect(numbers.filter((n) => scan(1, `table-${n}`))).toEqual(numbers)
+  // Other words of scans have the limits of sources, and numbers those of the hour.
+  const words = numbers.map((n) => `word${n}`)
+  expect(words.filter((word) => scan(2, word))).toHaveLength(20)
+  for (let link = 10; link <= 250; link++) stored(link, 10)
+  scan(3, 'table-1')
+  expect(scan(3, 'table-2')).toBe(false)
+})
+
 test('visits without a source, and all other values, have no limit', () => {
   const { limit, stored } = limitAt()
   stored(1, 40)

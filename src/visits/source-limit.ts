@@ -1,5 +1,13 @@
 import { DAY, HOUR } from '../lib/clock.ts'
-import { kindOf, NAMES, OTHER, type VisitKey, visitKey, visitValue } from './values.ts'
+import {
+  kindOf,
+  LABEL_NUMBER,
+  NAMES,
+  OTHER,
+  type VisitKey,
+  visitKey,
+  visitValue,
+} from './values.ts'
 
 /** New sources of one link and day that are stored. */
 const LINK_MAX = 20
@@ -44,13 +52,20 @@ export class SourceLimit {
     if ((kind !== 'referrer' && kind !== 'scan') || value in NAMES[kind]) return key
     const other = visitKey(kind, OTHER)
     // A word of `ref` is a source and a scan: it counts once.
-    const hash = Bun.hash.xxHash32(`${linkId} ${value}`, this.#seed)
-    if (this.#stored.has(hash)) return key
+    const hash = this.#hashOf(linkId, value)
+    // Scans of numbered labels, `table-1` to `table-24`, need the room of one source of the link.
+    const isNumbered = kind === 'scan' && LABEL_NUMBER.test(value)
+    const series = isNumbered ? this.#hashOf(linkId, value.replace(LABEL_NUMBER, '-')) : hash
+    const isOfSeries = this.#stored.has(series)
+    if (this.#stored.has(hash)) {
+      this.#stored.add(series)
+      return key
+    }
     const count = this.#counts.get(linkId) ?? 0
-    if (count >= LINK_MAX) return other
+    if (count >= LINK_MAX && !isOfSeries) return other
     // A link without sources is always admitted, so that nobody can use up the hour for others.
     if (count > 0 && this.#newInHour >= HOUR_MAX) return other
-    if (count >= AT_ONCE_MAX && !this.#seenOnce.has(hash)) {
+    if (count >= AT_ONCE_MAX && !isOfSeries && !this.#seenOnce.has(hash)) {
       if (this.#seenOnce.size >= MEMORY_MAX) this.#seenOnce.clear()
       this.#seenOnce.add(hash)
       return other
@@ -58,10 +73,14 @@ export class SourceLimit {
     if (this.#stored.size >= MEMORY_MAX) this.#clear()
     this.#seenOnce.delete(hash)
     this.#stored.add(hash)
-    this.#counts.set(linkId, count + 1)
+    this.#stored.add(series)
+    if (!isOfSeries) this.#counts.set(linkId, count + 1)
     this.#newInHour++
     return key
   }
+
+  #hashOf = (linkId: number, value: string): number =>
+    Bun.hash.xxHash32(`${linkId} ${value}`, this.#seed)
 
   #clear(): void {
     this.#stored.clear()

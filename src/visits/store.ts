@@ -10,7 +10,7 @@ import {
   sumsOfRow,
   type VisitSums,
 } from './parts.ts'
-import { visitKey } from './values.ts'
+import { isWordOf, kindOf, visitValue } from './values.ts'
 
 /** The details of some links on one UTC day, for one write. */
 export interface VisitBatch {
@@ -94,8 +94,10 @@ export function sumReader(db: Database) {
         for (const row of found) {
           const sums = sumsOfRow(row) ?? emptySums()
           addSums(total, sums)
-          const counts = refs.map((ref) => sums.counts.get(visitKey('scan', ref)) ?? 0)
-          const count = counts.reduce((sum, n) => sum + n, 0)
+          let count = 0
+          for (const [key, n] of sums.counts) {
+            if (kindOf(key) === 'scan' && isWordOf(refs, visitValue(key))) count += n
+          }
           if (count > 0) scans.push({ id, day: row.day, count })
         }
       }

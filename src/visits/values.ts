@@ -23,7 +23,7 @@ export const VALUES_MAX: Record<StoredKind, { link: number; account: number }> =
   browser: { link: 20, account: 20 },
   os: { link: 20, account: 20 },
   bot: { link: 100, account: 100 },
-  scan: { link: 50, account: 200 },
+  scan: { link: 100, account: 200 },
 }
 
 /**
@@ -81,6 +81,13 @@ function twoLetters(): string[] {
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
   return letters.flatMap((first) => letters.map((second) => first + second))
 }
+
+/** The end of the words of numbered labels: `table-7`. */
+export const LABEL_NUMBER = /-\d{1,3}$/
+
+/** Whether a value of `scan` is a word of codes, or one of their labels with its number. */
+export const isWordOf = (refs: readonly string[], value: string): boolean =>
+  refs.includes(value) || refs.includes(value.replace(LABEL_NUMBER, ''))
 
 /** A value together with its kind, as a key of a Map: the kind's number and the value. */
 export type VisitKey = string

@@ -48,6 +48,7 @@ export function pagePaths(code: string): string[] {
     `/app/links/${code}?range=90d&size=${'%22'.repeat(2000)}`,
     `/app/links/${code}/delete`,
     '/app/analytics?range=90d',
+    '/app/analytics/campaigns?range=90d',
     '/app/keys',
     '/app/account',
     '/app/account/security',

@@ -17,6 +17,7 @@ const PROPERTIES = {
   max_hits: 5,
   expired_url: 'https://example.com/over',
   forward_query: true,
+  forward_path: 'append',
   no_index: true,
 }
 const STORED = {

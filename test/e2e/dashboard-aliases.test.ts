@@ -87,7 +87,7 @@ test('a QR code of an alias contains its address', async () => {
   })
   const cookie = [...free.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const scanned = async (format: string, alias: string) => {
-    const query = new URLSearchParams({ alias, size: '300' })
+    const query = new URLSearchParams({ alias, size: '300', ref: '' })
     const image = await fetch(`${app.url}${PATH}/qr.${format}?${query}`, { headers: { cookie } })
     return (await decodeQr(await image.bytes())).text
   }

@@ -180,6 +180,9 @@ test('Analytics adds up hits and scans by campaign, then source and medium, and 
   expect((await pro.get(report)).text).toContain('No campaigns yet')
   const later = await free.get(`${report}?from=2026-02-01&to=2026-02-02`)
   expect(later.text).toContain('No hits from 1 Feb 2026 to 2 Feb 2026.')
+  const wrong = 'from=2026-02-02&to=2026-02-01'
+  expect((await free.get(`${report}?${wrong}`)).text).toContain('id="range-error"')
+  expect((await free.get(`${report}.csv?${wrong}`)).status).toBe(400)
 })
 
 const { test: browserTest, browser } = browserTests()

@@ -54,6 +54,7 @@ test('the file has every link of the account once, newest first, and no passcode
     max_hits: '',
     expired_url: '',
     forward_query: 'false',
+    forward_path: 'off',
     no_index: 'false',
     destinations: '',
     domain: '',
@@ -84,7 +85,7 @@ test('an account without links gets the names of the columns', async () => {
   const ann = await makeMember(app, 'ann@example.com')
   expect((await ann.get(EXPORT)).text).toBe(
     'code,short_url,url,created_at,hits,title,tags,note,paused,starts_at,expires_at,max_hits,' +
-      'expired_url,forward_query,no_index,destinations,domain,protected\r\n',
+      'expired_url,forward_query,forward_path,no_index,destinations,domain,protected\r\n',
   )
 })
 

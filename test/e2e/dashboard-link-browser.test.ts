@@ -303,7 +303,12 @@ test.each([true, false])(
     await act(1, 'Remove')
     expect(await ruleUrls(app)).toEqual(['m/v2', 'open'])
     if (javaScriptEnabled) {
-      await page.goto(`${app.url}${PATH}/destinations`)
+      page.on('dialog', ({ message }) => problems.push(`asks ${message()}`))
+      await page.goto(`${app.url}${PATH}/destinations?edit=0`)
+      await page.getByRole('button', { name: 'Remove the condition Query' }).click()
+      expect(await page.locator('#field-query').isVisible()).toBe(false)
+      await page.getByRole('link', { name: 'Cancel' }).click()
+      await page.locator('.try').waitFor()
       await page.locator('[data-at="1"] .grip').dragTo(page.locator('[data-at="0"]'))
       await page.getByText('Saved.').waitFor()
       expect(await ruleUrls(app)).toEqual(['open', 'm/v2'])

@@ -63,6 +63,7 @@ const ALL = {
   max_hits: '1000000000',
   expired_url: 'example.com/over',
   forward_query: '1',
+  forward_path: '1',
   no_index: '1',
 }
 const STORED = {
@@ -75,6 +76,7 @@ const STORED = {
   max_hits: 1_000_000_000,
   expired_url: 'https://example.com/over',
   forward_query: true,
+  forward_path: 'append',
   no_index: true,
 }
 const NONE = {
@@ -87,6 +89,7 @@ const NONE = {
   max_hits: null,
   expired_url: null,
   forward_query: false,
+  forward_path: 'off',
   no_index: false,
 }
 

@@ -79,7 +79,7 @@ test('without scripts: a second factor turned on, and a key rotated after the pa
   const { page, said } = watched
   await signIn(page, app)
   await openMenu(page)
-  await page.getByRole('link', { name: 'Account', exact: true }).click()
+  await page.getByRole('link', { name: 'Security', exact: true }).click()
   await page.getByRole('link', { name: 'Set it up…' }).click()
   await press(page, 'Set up two-factor sign-in')
   const key = (await page.locator('#totp-key').textContent())?.replaceAll(' ', '') ?? ''

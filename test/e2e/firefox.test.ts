@@ -50,7 +50,7 @@ test(
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
     await page.goto(`${app.url}/app/links/FIREFOX26/settings`)
     await page.locator('input[name=title]').fill('From Firefox')
-    await page.click('#save-properties')
+    await page.click('#save-settings')
     await page.waitForFunction("document.querySelector('h1').textContent === 'From Firefox'")
     await page.goto(`${app.url}/app/links/FIREFOX26/qr?caption=Menü`)
     await page.waitForFunction("document.querySelector('main img.qr, main .qr img')?.complete")
@@ -58,7 +58,7 @@ test(
     expect((await page.pdf({ format: 'A4' })).length).toBeGreaterThan(10_000)
     await page.goto(`${app.url}/app/analytics`)
     await page.click('.current-user-button')
-    await Promise.all([page.waitForNavigation(), page.click('.menu-last button')])
+    await Promise.all([page.waitForNavigation(), page.click('form.menu-last button')])
     expect(new URL(page.url()).pathname).toBe('/app/sign-in')
     expect(said).toEqual([])
   },

@@ -41,6 +41,7 @@ const FULL = {
   max_hits: 5000,
   expired_url: 'https://example.com/over',
   forward_query: true,
+  forward_path: 'append',
   no_index: true,
 }
 const LINES = [

@@ -30,6 +30,7 @@ const PLAIN = {
   expired_url: null,
   destinations: [],
   forward_query: false,
+  forward_path: 'off',
   no_index: false,
   protected: false,
   delete_at: null,
@@ -61,6 +62,7 @@ test('each property can be set, kept and cleared', async () => {
     expired_url: 'https://example.com/over',
     destinations: [{ when: { os: ['ios'] }, url: 'https://example.com/ios' }],
     forward_query: true,
+    forward_path: 'append',
     no_index: true,
   }
   const stored = {
@@ -80,7 +82,7 @@ test('each property can be set, kept and cleared', async () => {
 })
 
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, destinations, domain, password, aliases, domain_aliases, display_alias.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, forward_path, no_index, destinations, domain, password, aliases, domain_aliases, display_alias.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], invalid('properties')],
@@ -102,6 +104,7 @@ const REFUSED: [json: unknown, error: string][] = [
   [{ tags: [null] }, invalid('tags')],
   [{ paused: 'yes' }, invalid('paused')],
   [{ forward_query: 1 }, invalid('forward_query')],
+  [{ forward_path: true }, invalid('forward_path')],
   [{ max_hits: 0 }, invalid('max_hits')],
   [{ max_hits: 1.5 }, invalid('max_hits')],
   [{ max_hits: 1_000_000_001 }, invalid('max_hits')],

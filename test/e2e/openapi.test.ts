@@ -96,6 +96,7 @@ const SETTABLE = [
   'domain_aliases',
   'expired_url',
   'expires_at',
+  'forward_path',
   'forward_query',
   'max_hits',
   'no_index',

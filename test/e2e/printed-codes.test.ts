@@ -11,7 +11,8 @@ import { readPng } from '../../src/draw/logo.ts'
 import { parsePrintOptions, type QrOptions } from '../../src/draw/options.ts'
 import { SizeError } from '../../src/draw/png.ts'
 import { renderQr } from '../../src/draw/render.ts'
-import { canBeCapital, contentOf, withCaption } from '../../src/qr/content.ts'
+import { loadTypeface } from '../../src/draw/typeface.ts'
+import { canBeCapital, captionOf, contentOf } from '../../src/qr/content.ts'
 import { findCodes, run, scratch, zbarReads } from '../support/decode-qr.ts'
 import { pngLogo } from '../support/logos.ts'
 import { testWith } from '../support/tools.ts'
@@ -19,6 +20,8 @@ import { testWith } from '../support/tools.ts'
 const COUNT = Number(process.env.PRINTED_CODES ?? 6)
 
 const test = testWith('pdftoppm', 'mutool', 'zbarimg', 'rsvg-convert', 'imagemagick', 'cairosvg')
+
+await loadTypeface([])
 
 const CAPTIONS = [
   'Scan für unser Menü, ß & €',
@@ -56,7 +59,7 @@ function codeOf(n: number) {
   const query = { ...style, ...isCapital, caption, mm: '20' }
   const render = (more: Record<string, string>) => {
     const options = parsePrintOptions({ ...query, ...more })
-    const shown = withCaption(options, address)
+    const shown = { ...options, caption: captionOf(options, address) }
     return renderQr(contentOf(address, options), shown, options.logo ? logo : undefined)
   }
   return { render, text: contentOf(address, parsePrintOptions(query) as QrOptions) }

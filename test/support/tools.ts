@@ -18,6 +18,10 @@ const program = (name: string, packageName = name): Tool => ({
   install: `apt-get install ${packageName}`,
 })
 
+const NOTO_PACKAGES = ['fonts-noto-core', 'fonts-noto-cjk']
+/** Folders of the packages. */
+export const NOTO_FONTS = ['/usr/share/fonts/truetype/noto', '/usr/share/fonts/opentype/noto']
+
 const TOOLS = {
   browser: {
     isThere: () => findBrowser() !== undefined,
@@ -49,6 +53,14 @@ const TOOLS = {
   'rsvg-convert': program('rsvg-convert', 'librsvg2-bin'),
   imagemagick: program('convert', 'imagemagick'),
   cairosvg: program('cairosvg'),
+  'hb-shape': program('hb-shape', 'libharfbuzz-bin'),
+  'Noto fonts': {
+    isThere: () => {
+      if (!NOTO_FONTS.every((path) => existsSync(path))) install(...NOTO_PACKAGES)
+      return NOTO_FONTS.every((path) => existsSync(path))
+    },
+    install: `apt-get install ${NOTO_PACKAGES.join(' ')}`,
+  },
   zsh: program('zsh'),
   fish: program('fish'),
   postgres: {

@@ -15,6 +15,7 @@ document.addEventListener('input', ({ target }) => {
   const shown = new WeakMap()
   const textOf = (form) => new URLSearchParams(new FormData(form)).toString()
   const forms = () => document.querySelectorAll('form[data-asks]')
+  /** The browser sends a form, or the person chose Cancel. */
   let isSending = false
   let password = ''
   const enter = () => {
@@ -25,7 +26,13 @@ document.addEventListener('input', ({ target }) => {
     if (!isSending && [...forms()].some(isUnsaved)) event.preventDefault()
   })
   addEventListener('submit', ({ target }) => {
-    isSending = target.matches('[data-asks], [action$="/delete"]')
+    isSending = target.matches('[data-asks]')
+  })
+  addEventListener('click', ({ target }) => {
+    if (target.closest?.('.rule-form a')) isSending = true
+  })
+  document.addEventListener('htmx:afterRequest', () => {
+    isSending = false
   })
   addEventListener('pageshow', () => {
     isSending = false
@@ -34,7 +41,6 @@ document.addEventListener('input', ({ target }) => {
     password = document.getElementById('field-link_password')?.value ?? ''
   })
   document.addEventListener('htmx:afterSwap', () => {
-    isSending = false
     enter()
     // The server does not send a password back.
     const field = document.querySelector('[data-asks=unsaved] #field-link_password')
@@ -47,7 +53,9 @@ document.addEventListener('input', ({ target }) => {
 ;(() => {
   document.addEventListener('click', ({ target }) => {
     const button = target.closest?.('[data-drop]')
-    if (button) document.getElementById(button.dataset.drop).checked = false
+    if (!button) return
+    document.getElementById(button.dataset.drop).checked = false
+    document.querySelector('[popovertarget=condition-menu]').focus()
   })
   // A chosen condition begins at its first field.
   document.addEventListener('change', ({ target }) => {

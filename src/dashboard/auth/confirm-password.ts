@@ -62,7 +62,12 @@ export interface PasswordAction {
   label: string
   /** The fields of the form that are sent again. */
   fields?: readonly string[]
+  /** The page that has the form, if it is not the first one of its section. */
+  page?: string
 }
+
+const pageOf = ({ request }: PageContext, { page }: PasswordAction): string =>
+  page ?? `/app/${sectionOf(request)}`
 
 /**
  * Runs an action that a stolen cookie must not permit: if the password was entered in this session
@@ -78,7 +83,7 @@ export async function withPassword(
   const { deps, user, form } = context
   const { session, person } = user
   if (isProved(context)) return run()
-  if (!hasPassword(context)) return provePage(context)
+  if (!hasPassword(context)) return provePage(context, pageOf(context, action))
   if (form.raw('current') === '') return passwordPage(context, action)
   try {
     await requireOwnPassword(context)
@@ -96,8 +101,7 @@ export async function withPassword(
 const FIELD_LENGTH_MAX = 254
 
 /** The form is to be sent again: the provider sends back no form. */
-function provePage(context: PageContext): Response {
-  const next = `/app/${sectionOf(context.request)}`
+function provePage(context: PageContext, next: string): Response {
   return page(context, {
     title: 'Confirm that it is you',
     status: 403,
@@ -110,7 +114,8 @@ function provePage(context: PageContext): Response {
   })
 }
 
-function passwordPage(context: PageContext, { label, fields = [] }: PasswordAction): Response {
+function passwordPage(context: PageContext, action: PasswordAction): Response {
+  const { label, fields = [] } = action
   const { user, form, request, refusal } = context
   const values = fields.map((name) => [name, form.text(name).slice(0, FIELD_LENGTH_MAX)])
   return page(context, {
@@ -124,7 +129,7 @@ function passwordPage(context: PageContext, { label, fields = [] }: PasswordActi
         parts.currentPassword(context, { extra: { autofocus: true } }),
         parts.button(label),
       ])}
-      <p class="hint after"><a href="/app/${sectionOf(request)}">Cancel</a></p>
+      <p class="hint after"><a href="${pageOf(context, action)}">Cancel</a></p>
     </div>`,
   })
 }

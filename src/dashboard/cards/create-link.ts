@@ -20,6 +20,7 @@ import {
   linkPath,
   noOtherPaths,
   passcodeOnce,
+  previewLink,
   qrPicture,
 } from '../ui/link-parts.ts'
 import { campaignFields, campaignWriter } from './campaign.ts'
@@ -254,7 +255,8 @@ export function createdToast({ deps, user }: PageContext, created: Created): Htm
       ${qrPicture(code, { size: 96 })}
       <div>
         <h2 id="toast-title">${TITLES[kind]}</h2>
-        <p><a class="code" href="${path}">${short}</a></p>
+        <p><a class="code" href="${path}">${short}</a>
+          ${url !== null && previewLink(addresses.display(link))}</p>
         ${kind === 'reused' && html`<p>It stays as it was.</p>`}
         ${url === null && html`<p>It has no destination yet: set one on its page.</p>`}
         <div class="row">

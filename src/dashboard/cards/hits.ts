@@ -3,7 +3,7 @@ import { DASHBOARD_REF } from '../../draw/options.ts'
 import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
 import { type CountedLinks, DAYS_KEPT, HOURS_OF_DAY } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
-import type { VisitKind } from '../../visits/values.ts'
+import type { StoredKind } from '../../visits/values.ts'
 import { ownLink, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { type HitChart, hitSection, parseRange } from '../ui/hit-chart.ts'
@@ -133,7 +133,7 @@ export function visitPanels(
   if (!visits) return html``
   const { isOn, hasCountries } = context.deps.visitDetails
   const refs = refsOf(context)
-  const paths = (kind: VisitKind) => {
+  const paths = (kind: StoredKind) => {
     const query = `${scope}by=${kind}&${chosen.query}`
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
   }

@@ -13,7 +13,7 @@ import {
   TAG_MAX,
   TAGS_MAX,
 } from '../../links/property-table.ts'
-import { BAD_TIMES, PropertiesBody } from '../../links/schema.ts'
+import { BAD_FORWARDING, BAD_TIMES, PropertiesBody } from '../../links/schema.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
 import type { PageContext } from '../auth/guard.ts'
 import { FormRefusal, refuseAt, wordingOf } from '../responses.ts'
@@ -84,6 +84,7 @@ function sentText(form: Form, property: SettableProperty, prefix = ''): string |
 /** Null clears a property. */
 function fieldValue({ kind }: SettableProperty, text: string, zone: string): unknown {
   if (kind === 'flag') return text === '1'
+  if (kind === 'forwarding') return text === '1' ? 'append' : 'off'
   if (text === '') return null
   switch (kind) {
     case 'tags':
@@ -110,11 +111,13 @@ function messageOf({ kind }: SettableProperty, problem: string, zone: string): s
   return kind === 'time' ? `Enter a date and a time that exists in ${zoneName(zone)}.` : problem
 }
 
+const NO_FRAGMENT = 'A destination with # cannot get the path behind the address.'
 export const BAD_ORDER = 'The link must expire after it starts.'
 
 /** Where a change of properties that was refused has its mistake. Undefined: nowhere alone. */
 export function refusedField(error: AppError, change: PropertiesChange): FormRefusal | undefined {
   if (/^(url_blocked|own_host)$/.test(error.code)) return refuseAt('expired_url', wordingOf(error))
+  if (error.message === BAD_FORWARDING) return refuseAt('url', NO_FRAGMENT)
   if (error.message !== BAD_TIMES) return undefined
   return refuseAt(change.expires_at === undefined ? 'starts_at' : 'expires_at', BAD_ORDER)
 }
@@ -147,8 +150,8 @@ export function propertyFields(
     isRefused ? (sentText(form, property, 'was_') ?? '') : fingerprint(stored[property.name]),
   ])
   const fieldOf = (property: SettableProperty) => textField(texts, errors, property, focus)
-  const flags = RULES.filter(({ kind }) => kind === 'flag')
-  const others = RULES.filter(({ kind }) => kind !== 'flag')
+  const flags = RULES.filter(({ kind }) => isSwitch(kind))
+  const others = RULES.filter(({ kind }) => !isSwitch(kind))
   return {
     field: (name) => html`${FIELDS.filter((one) => one.name === name).map(fieldOf)}`,
     rules: html`
@@ -214,11 +217,14 @@ const storedTexts = (properties: LinkProperties, zone: string): Texts =>
     const value = properties[name]
     if (value === null || value === false) return ''
     if (kind === 'time') return localText(value as number, zone)
-    if (kind === 'flag') return '1'
+    if (isSwitch(kind)) return '1'
     return visible(Array.isArray(value) ? value.join(', ') : String(value))
   })
 
 const RULES = FIELDS.filter(({ isRule }) => isRule)
+
+/** Shown as a checkbox. */
+const isSwitch = (kind: Kind): boolean => kind === 'flag' || kind === 'forwarding'
 
 type Attributes = Readonly<Record<string, string | number | boolean>>
 

@@ -1,10 +1,16 @@
 import { hasRole } from '../../accounts/roles.ts'
 import { modulesOf } from '../../draw/matrix.ts'
-import { parsePrintOptions, type QrOptions, sizeProblem, URL_CAPTION } from '../../draw/options.ts'
+import {
+  missingProblem,
+  parsePrintOptions,
+  type QrOptions,
+  sizeProblem,
+  URL_CAPTION,
+} from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { canBeCapital, contentOf, fileNameOf, urlCaption } from '../../qr/content.ts'
+import { canBeCapital, captionOf, contentOf, fileNameOf } from '../../qr/content.ts'
 import { authorOf, ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse, seeOther } from '../responses.ts'
@@ -71,7 +77,7 @@ function chosenAddress({ addresses, data }: DashboardDeps, link: Link, { alias }
 }
 
 /** The preview, the options and the downloads. */
-export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
+export async function qrCard({ deps, user, query }: PageContext, link: Link): Promise<Html> {
   const { data, addresses } = deps
   const { code, accountId } = link
   // A removed alias is no reason to hide the page.
@@ -92,7 +98,8 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
   }
   const modules = modulesOf(contentOf(address, options), options)
   const { size } = options
-  const errors = size < modules ? { size: sizeProblem(modules) } : {}
+  const { isBare, errors: ofCaption } = await captionState({ deps, user }, options, address)
+  const errors = { ...(size < modules && { size: sizeProblem(modules) }), ...ofCaption }
   const shown = { ...choice, options, errors: { ...errors, ...choice.errors } }
   const path = linkPath(code)
   const page = `${path}/qr`
@@ -117,7 +124,7 @@ export function qrCard({ deps, user, query }: PageContext, link: Link): Html {
           </div>
         </form>
         <div class="qr-aside">
-          ${qrPreview({ image, address }, shown)}
+          ${qrPreview({ image, address, isBare }, shown)}
           ${downloads(path)}
           ${printGuide(modules, options)}
         </div>
@@ -178,14 +185,28 @@ function addressField({ addresses, data }: DashboardDeps, link: Link, alias: str
   })
 }
 
-const NOT_DRAWN = 'Our typeface lacks letters of the short URL: it is left out below the code.'
+const NOT_DRAWN =
+  'No font of this service has all letters of the short URL: it is left out below the code.'
+
+/** What of the text below the code no font has: the error of an own text, or a bare short URL. */
+export async function captionState(
+  { deps, user }: Pick<PageContext, 'deps' | 'user'>,
+  options: Pick<QrOptions, 'caption'>,
+  address: string,
+): Promise<{ isBare: boolean; errors: { caption?: string } }> {
+  const missing = await deps.images.findMissing(captionOf(options, address), user.account.id)
+  const isUrl = options.caption === URL_CAPTION
+  return {
+    isBare: missing.length > 0 && isUrl,
+    errors: missing.length > 0 && !isUrl ? { caption: missingProblem(missing) } : {},
+  }
+}
 
 /** `image`: the path of the picture. Options with a problem have the message instead. */
 export function qrPreview(
-  { image, address }: { image: string; address: string },
+  { image, address, isBare }: { image: string; address: string; isBare: boolean },
   { options, errors }: QrChoice,
 ): Html {
-  const isBare = options.caption === URL_CAPTION && urlCaption(address) === ''
   const warning = isBare ? NOT_DRAWN : scanWarning(options)
   const shown = addressText(address)
   const caption = options.caption === '' && html`<figcaption class="code">${shown}</figcaption>`

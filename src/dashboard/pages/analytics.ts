@@ -14,7 +14,7 @@ import { REPORT_LINKS_MAX } from '../../hits/series.ts'
 import { BYTE_ORDER_MARK, CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { VISIT_KINDS } from '../../visits/values.ts'
+import { STORED_KINDS } from '../../visits/values.ts'
 import { type PageContext, requireAccount } from '../auth/guard.ts'
 import {
   ANALYTICS_PATH,
@@ -45,7 +45,7 @@ import {
 import { page, wantsFragment } from '../ui/layout.ts'
 import { addressText, linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
-import { changeText, knownPart, PANELS, valueTable } from '../ui/visit-panels.ts'
+import { changeText, knownPart, PANELS, scansOf, valueTable } from '../ui/visit-panels.ts'
 
 const TOP_ROWS = 10
 
@@ -213,11 +213,12 @@ async function reportHits(context: PageContext): Promise<HitsPage> {
 
 async function read(context: PageContext, { counted, zone }: HitsPage) {
   const { deps, query } = context
-  const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
+  const kind = STORED_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
   const range = await readRange(deps, { counted, zone, choice: chosen.choice })
   const visits = await deps.visitDetails.of(counted, daysOf(range.bounds), context.user.account.id)
-  return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
+  const values = kind === 'scan' ? scansOf(visits, refsOf(context)) : visits.values[kind]
+  return { kind, chosen, range, visits, values: values.slice(0, VALUES_MAX) }
 }
 
 async function valuesPage(context: PageContext, shown: HitsPage): Promise<Response> {
@@ -288,14 +289,8 @@ async function readCampaigns({ deps, user, query }: PageContext): Promise<Campai
   const chosen = parseRange(query)
   const { choice } = chosen
   const range = await readRange(deps, { counted: { accountId }, zone: user.zone, choice })
-  const ends = (hours: readonly number[]) => [hours[0] ?? 0, hours.at(-1) ?? 0] as const
-  const report = await campaignReport(deps, {
-    accountId,
-    range: ends(range.bounds),
-    previous: range.previous && ends(range.previous),
-    days: daysOf(range.bounds),
-    refs: refsOf({ deps, user }),
-  })
+  const [days, refs] = [daysOf(range.bounds), refsOf({ deps, user })]
+  const report = await campaignReport(deps, { accountId, range, days, refs })
   return { ...report, chosen, range, now: deps.clock() }
 }
 
@@ -323,10 +318,15 @@ const NO_CAMPAIGNS = parts.emptyState(
     ${parts.linkButton('Create a link', '/app/links?url=', 'primary')}`,
 )
 
-/** Rows of the page; the file has all. */
-const ROWS_MAX = 100
 /** Links whose codes fit an address. */
 const REPORT_MAX = 200
+
+/** Characters of a name: a page of 500 campaigns has less than 1 MB. */
+const NAME_MAX = 40
+const beginning = (name: string): string => {
+  const characters = [...name]
+  return characters.length > NAME_MAX ? `${characters.slice(0, NAME_MAX).join('')}…` : name
+}
 
 interface CampaignLine extends CampaignRow {
   name: Html
@@ -336,12 +336,13 @@ interface CampaignLine extends CampaignRow {
 const rowsOf = ({ campaigns, chosen }: Campaigns): CampaignLine[] =>
   campaigns.flatMap(({ all, sources }) => {
     const { codes, campaign } = all
-    const title = html`<strong>${campaign || 'No campaign name'}</strong>`
+    const title = html`<strong>${beginning(campaign) || 'No campaign name'}</strong>`
     const href = `${ANALYTICS_PATH}?links=${codes.join(',')}&${chosen.query}`
     const link = codes.length <= REPORT_MAX ? html`<a href="${href}">${title}</a>` : title
     const name = html`${link} <span class="hint">${parts.plural(codes.length, 'link')}</span>`
     const sourceLine = (row: CampaignRow) => {
-      const text = [row.source, row.medium].filter(Boolean).join(' / ') || 'No source'
+      const named = [row.source, row.medium].filter(Boolean).map(beginning)
+      const text = named.join(' / ') || 'No source'
       return { ...row, name: html`<span class="source">${text}</span>` }
     }
     return [{ ...all, name }, ...sources.map(sourceLine)]
@@ -364,9 +365,7 @@ function campaignTable(report: Campaigns): Html {
     }),
   }
   const period = periodOf(report)
-  const table = parts.table(`Campaigns ${period}`, rows.slice(0, ROWS_MAX), columns, {
-    isNarrow: true,
-  })
+  const table = parts.table(`Campaigns ${period}`, rows, columns, { isNarrow: true })
   const half = CAMPAIGN_LINKS_MAX / 2
   return html`
     <p class="hint">Hits ${period} of links with campaign parameters in their URL.${
@@ -376,14 +375,14 @@ function campaignTable(report: Campaigns): Html {
     }</p>
     <div class="shares">${table}</div>
     <div class="row apart">
-      <p class="hint">${rows.length > ROWS_MAX && `The first ${ROWS_MAX} rows; the file has all. `}
-        Scans are visits with the word of a code in the address, by UTC day.</p>
+      <p class="hint">Scans are visits with the word of a code in the address, by UTC day.</p>
       <p><a href="${`${CAMPAIGNS_PATH}.csv?${chosen.query}`}" download>Download as CSV</a></p>
     </div>`
 }
 
 async function campaignsFile(context: PageContext): Promise<Response> {
-  const { campaigns, range } = await readCampaigns(context)
+  const { campaigns, chosen, range } = await readCampaigns(context)
+  if (chosen.typed) throw refuse(chosen.typed.problem)
   const head = ['campaign', 'source', 'medium', 'links', 'hits', 'scans', 'hits_before']
   const lines = campaigns
     .flatMap(({ sources }) => sources)

@@ -25,6 +25,7 @@ import {
   destination,
   type LinkState,
   linkPath,
+  previewLink,
   qrPicture,
 } from '../ui/link-parts.ts'
 import { tagPath } from '../ui/link-table.ts'
@@ -151,6 +152,7 @@ async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Pro
       <aside class="card" aria-label="QR code and destination">
         <a class="link-qr" href="${linkPath(link.code)}/qr"
           title="QR code options and downloads">${qrPicture(link.code, { size: 160 })}</a>
+        <p class="link-labels"><a href="/app/print?codes=${link.code}">Print labels</a></p>
         ${factsPart(context, state)}
       </aside>
     </div>
@@ -253,6 +255,7 @@ function linkHead({ deps, user }: PageContext, state: LinkState): Html {
         <p class="row link-short">
           <a href="${address}" target="_blank" rel="noopener noreferrer"><data id="short-url"
             class="code" value="${address}">${shown}</data></a>
+          ${previewLink(address)}
           ${badgesOf(state).map(badge)} ${tags}
         </p>
       </div>

@@ -27,8 +27,10 @@ export const memberPages = signedInPages({
   }),
   'POST /app/account/members/invite': admin(
     (context) =>
-      withPassword(context, { label: 'Create the invitation', fields: ['email', 'role'] }, () =>
-        sendInvite(context),
+      withPassword(
+        context,
+        { label: 'Create the invitation', fields: ['email', 'role'], page: PATH },
+        () => sendInvite(context),
       ),
     membersPage,
   ),
@@ -38,13 +40,15 @@ export const memberPages = signedInPages({
   }),
   'POST /app/account/members/:id/role': admin(
     (context) =>
-      withPassword(context, { label: 'Change the role', fields: ['role'] }, () => setRole(context)),
+      withPassword(context, { label: 'Change the role', fields: ['role'], page: PATH }, () =>
+        setRole(context),
+      ),
     membersPage,
   ),
   // Everybody may leave: the operation checks who removes whom.
   'GET /app/account/members/:id/remove': viewer(removePage),
   'POST /app/account/members/:id/remove': viewer(
-    (context) => withPassword(context, { label: 'Remove' }, () => remove(context)),
+    (context) => withPassword(context, { label: 'Remove', page: PATH }, () => remove(context)),
     membersPage,
   ),
   // The choice of the account that the pages show.

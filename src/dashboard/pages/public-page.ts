@@ -20,7 +20,7 @@ import type { DashboardDeps } from '../deps.ts'
 import { barChart } from '../ui/chart.ts'
 import * as parts from '../ui/components.ts'
 import { publicPage } from '../ui/layout.ts'
-import { addressText, destination } from '../ui/link-parts.ts'
+import { addressText, destination, previewLink } from '../ui/link-parts.ts'
 import { shareText } from '../ui/visit-panels.ts'
 
 /**
@@ -73,15 +73,17 @@ async function showPublicPage(
   const { counts, total } = await deps.series.bars(counted, bounds)
   const visits = withFewHidden(await deps.visitDetails.of(counted, days, `link ${stored.linkId}`))
   const shownUrl = stored.showsUrl === 1 && stored.isProtected === 0 ? stored.url : null
+  const address = deps.addresses.display(stored)
   const week = { ...texts, days, counts, total }
   return publicPage(
     { deps, request },
     {
-      title: addressText(deps.addresses.display(stored)),
+      title: addressText(address),
       language: texts.language,
       skip: texts.skip,
       main: html`
         ${shownUrl !== null && html`<p>${destination(shownUrl)}</p>`}
+        <p>${previewLink(address, texts.preview)}</p>
         ${hitCard(week)}
         ${visits.known > 0 && visitCard(week, visits)}`,
     },

@@ -1,5 +1,5 @@
 import { modulesOf } from '../../draw/matrix.ts'
-import { parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
+import { missingProblem, parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
 import type { Code } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -12,7 +12,14 @@ import {
   type Query,
   spendWrite,
 } from '../auth/guard.ts'
-import { keepRef, LIVE_PREVIEW, printGuide, QR_SETTINGS_PATH, qrPreview } from '../cards/link-qr.ts'
+import {
+  captionState,
+  keepRef,
+  LIVE_PREVIEW,
+  printGuide,
+  QR_SETTINGS_PATH,
+  qrPreview,
+} from '../cards/link-qr.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { editor, signedInPages, viewer } from '../page-routes.ts'
 import { fileResponse, refuseAt } from '../responses.ts'
@@ -110,6 +117,8 @@ async function savePreset(context: PageContext): Promise<string> {
   const options = parsePrintOptions(apiQueryOf(query))
   const png = options.logo ? data.qrSettings.findLogo(accountId)?.png : undefined
   if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
+  const missing = await images.findMissing(options.caption, accountId)
+  if (missing.length > 0) throw new AppError('invalid_value', missingProblem(missing))
   const { admit, count } = searchesOf(context)
   const isReadable = await images.isReadable({ options, png }, { accountId, admit })
   count()
@@ -133,7 +142,7 @@ const DONE = {
   deleted: 'The preset is deleted.',
 }
 
-function settingsPage(context: PageContext): Response {
+async function settingsPage(context: PageContext): Promise<Response> {
   const { deps, user } = context
   return page(context, {
     title: 'QR codes',
@@ -142,7 +151,7 @@ function settingsPage(context: PageContext): Response {
     main: html`
       ${logoCard(context)}
       ${presetsCard(deps, user)}
-      ${newPresetCard(context)}`,
+      ${await newPresetCard(context)}`,
   })
 }
 
@@ -197,12 +206,14 @@ function presetsCard({ data }: DashboardDeps, user: CurrentUser): Html {
   )
 }
 
-function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html {
+async function newPresetCard({ deps, user, query, form, refusal }: PageContext): Promise<Html> {
   const shown = refusal ? presetQuery(form) : query
   const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
   const found = parseQrChoice(shown)
-  const choice = { ...found, options: { ...found.options, logo: found.options.logo && hasLogo } }
   const address = exampleAddress({ deps, user })
+  const { isBare, errors } = await captionState({ deps, user }, found.options, address)
+  const options = { ...found.options, logo: found.options.logo && hasLogo }
+  const choice = { ...found, options, errors: { ...errors, ...found.errors } }
   const modules = modulesOf(contentOf(address, choice.options), choice.options)
   const image = `${QR_SETTINGS_PATH}/preview.svg?${formQueryOf(choice.options)}`
   const fields = parts.form(
@@ -229,7 +240,7 @@ function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html 
     html`<div class="qr-side">
       <div hx-get="${QR_SETTINGS_PATH}" hx-include="#qr-options" hx-params="not csrf"
         ${LIVE_PREVIEW}>${fields}</div>
-      <div class="qr-aside">${qrPreview({ image, address }, choice)}
+      <div class="qr-aside">${qrPreview({ image, address, isBare }, choice)}
         ${printGuide(modules, choice.options)}</div>
     </div>`,
   )

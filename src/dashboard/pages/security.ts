@@ -26,6 +26,7 @@ import { errorOf } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/account'
+const actionOf = (label: string) => ({ label, page: SECURITY_PATH })
 
 /** How the person signs in, and where they are signed in. */
 export const securityPages = signedInPages({
@@ -34,11 +35,11 @@ export const securityPages = signedInPages({
   }),
   'POST /app/account/password': viewer(changePassword, securityPage),
   'POST /app/account/identities/connect': viewer(
-    (context) => withPassword(context, { label: 'Connect' }, () => connectIdentity(context)),
+    (context) => withPassword(context, actionOf('Connect'), () => connectIdentity(context)),
     securityPage,
   ),
   'POST /app/account/identities/:id/disconnect': viewer(
-    (context) => withPassword(context, { label: 'Disconnect' }, () => disconnectIdentity(context)),
+    (context) => withPassword(context, actionOf('Disconnect'), () => disconnectIdentity(context)),
     securityPage,
   ),
   'POST /app/account/sessions/end': viewer(async ({ deps, user, form }) => {

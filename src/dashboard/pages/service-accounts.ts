@@ -265,7 +265,7 @@ function pendingInvites({ deps, user }: PageContext): Html {
   return parts.table('Pending invitations', pending, {
     For: ({ email }) =>
       email
-        ? html`<span class="long">${shortEmail(email)}</span>`
+        ? html`<span class="long">${email}</span>`
         : html`<span class="hint">anyone with the link</span>`,
     Plan: ({ plan }) => planName(plan ?? 'free'),
     'Expires in': ({ endsAt }) => parts.countdown(endsAt, now),
@@ -273,8 +273,7 @@ function pendingInvites({ deps, user }: PageContext): Html {
   })
 }
 
-const guestOf = ({ email, id }: OneTimeLinkRow): string =>
-  email ? shortEmail(email) : `anyone with link ${id}`
+const guestOf = ({ email, id }: OneTimeLinkRow): string => email ?? `anyone with link ${id}`
 
 /** Throws `invalid_value` for a plan that `planSelect` does not offer. */
 function requirePlan(form: Form): Plan {
@@ -369,9 +368,9 @@ async function linksPage(context: PageContext): Promise<Response> {
   const pageOf = (to: number) =>
     `${path}?${new URLSearchParams({ search: text, page: String(to) })}`
   return page(context, {
-    title: `Links of ${shortEmail(account.name)}`,
+    title: `Links of ${account.name}`,
     at: PATH,
-    back: { href: pathOf(account), label: shortEmail(account.name) },
+    back: { href: pathOf(account), label: account.name },
     main: parts.card(parts.plural(total, 'link'), [
       parts.searchForm(path, {
         name: 'search',
@@ -446,7 +445,7 @@ const linkPage = (context: PageContext, account: AccountRow, props: LinkPageProp
   page(context, {
     title: props.title,
     at: PATH,
-    back: { href: pathOf(account), label: shortEmail(account.name) },
+    back: { href: pathOf(account), label: account.name },
     main: html`<div class="card">
       ${parts.secretOnce(props.label, props.link)}
       <p>${props.about}</p>
@@ -505,9 +504,3 @@ function memberOf({ deps, form }: PageContext, account: AccountRow): MemberRow {
   if (!found) throw new AppError('page_not_found')
   return found
 }
-
-const EMAIL_SHOWN_MAX = 60
-
-/** The start and the end of an address that is longer than any real one. */
-const shortEmail = (email: string): string =>
-  email.length > EMAIL_SHOWN_MAX ? `${email.slice(0, 30)}…${email.slice(-29)}` : email

@@ -29,10 +29,12 @@ export const twoFactorPages = signedInPages({
     offers: [{ label: 'Two-factor sign-in', words: 'security 2fa' }],
   }),
   'POST /app/account/two-factor/begin': viewer((context) =>
-    withPassword(context, { label: 'Set it up' }, () => begin(context)),
+    withPassword(context, { label: 'Set it up', page: SECURITY_PATH }, () => begin(context)),
   ),
   'POST /app/account/two-factor/confirm': viewer((context) =>
-    withPassword(context, { label: 'Turn it on', fields: ['code'] }, () => confirm(context)),
+    withPassword(context, { label: 'Turn it on', fields: ['code'], page: SECURITY_PATH }, () =>
+      confirm(context),
+    ),
   ),
   'POST /app/account/two-factor/disable': viewer(disable, statePage),
 })

@@ -64,6 +64,10 @@ export const passcodeOnce = (passcode: string): Html => html`
   <p class="hint">Programs need it to change or delete this code through the API. The dashboard does
   not need it. It cannot be shown again or replaced.</p>`
 
+/** What visitors see who ask where the link leads. */
+export const previewLink = (address: string, label = 'Preview'): Html =>
+  html`<a class="hint" href="${address}+" target="_blank" rel="noopener noreferrer">${label}</a>`
+
 export const linkPath = (code: string): string => `/app/links/${code}`
 
 /** The QR code on a light background, independent of the page’s colors. */

@@ -3,7 +3,7 @@ import { DASHBOARD_REF } from '../../draw/options.ts'
 import { dateOf } from '../../hits/range.ts'
 import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { type StoredKind, VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
+import { isWordOf, type StoredKind, VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
 import { longDate } from './chart.ts'
 import * as parts from './components.ts'
 
@@ -31,7 +31,7 @@ export interface VisitSection {
   isOn: boolean
   hasCountries: boolean
   /** The page and the file of all values of a panel. Absent on a public page. */
-  paths?: (kind: VisitKind) => { all: string; csv: string }
+  paths?: (kind: StoredKind) => { all: string; csv: string }
   /** Words that codes of the account were made with: visits with them are scans. */
   refs?: readonly string[]
 }
@@ -73,8 +73,8 @@ function periodOf({ from, to }: DayRange): string {
 }
 
 /** The visits from printed codes. Absent for an account without such codes. */
-function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
-  const scans = visits.values.scan.filter(({ value }) => refs.includes(value))
+function scanPanel({ visits, before, paths, refs = [] }: VisitSection): Html | false {
+  const scans = scansOf(visits, refs)
   const hits = scans.reduce((sum, scan) => sum + scan.hits, 0)
   const hasOwn = refs.some((ref) => ref !== DASHBOARD_REF)
   if (hits === 0 && !hasOwn) return false
@@ -88,7 +88,24 @@ function scanPanel({ visits, before, refs = [] }: VisitSection): Html | false {
       }
       <p class="hint">${parts.plural(hits, 'scan')}: visits whose address has the word of a
         code (<code>ref=</code>).</p>
+      ${hits > 0 && valueLinks('scan', scans.length, paths)}
     </section>`
+}
+
+/** Visits with a word of a code of the account. */
+export const scansOf = ({ values }: Visits, refs: readonly string[]): VisitValue[] =>
+  values.scan.filter(({ value }) => isWordOf(refs, value))
+
+/** The page and the file of all values. */
+function valueLinks(kind: StoredKind, count: number, paths: VisitSection['paths']): Html | false {
+  const links = paths?.(kind)
+  return (
+    links !== undefined &&
+    html`<p class="row">
+      ${count > ROWS && html`<a href="${links.all}">All ${parts.count(count)}</a>`}
+      <a href="${links.csv}" download aria-label="Download ${PANELS[kind].title} as CSV">CSV</a>
+    </p>`
+  )
 }
 
 function panel({ visits, before, hasCountries, paths }: VisitSection, kind: VisitKind): Html {
@@ -96,23 +113,13 @@ function panel({ visits, before, hasCountries, paths }: VisitSection, kind: Visi
   const values = visits.values[kind]
   const isMissing = kind === 'country' && !hasCountries && values.length === 0
   if (isMissing && !paths) return html``
-  const links = paths?.(kind)
   return html`
     <section aria-labelledby="panel-${kind}">
       <h3 id="panel-${kind}">${title}</h3>
       ${isMissing && noCountries}
       ${!isMissing && values.length === 0 && html`<p class="hint">None yet.</p>`}
       ${values.length > 0 && valueTable(kind, values.slice(0, ROWS), { visits, before })}
-      ${
-        values.length > 0 &&
-        links &&
-        html`<p class="row">
-          ${
-            values.length > ROWS &&
-            html`<a href="${links.all}">All ${parts.count(values.length)}</a>`
-          }
-          <a href="${links.csv}" download aria-label="Download ${title} as CSV">CSV</a></p>`
-      }
+      ${values.length > 0 && valueLinks(kind, values.length, paths)}
     </section>`
 }
 

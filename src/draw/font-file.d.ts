@@ -1,5 +1,5 @@
 /** With `{ type: 'file' }`: the path, also in the binary. */
-declare module '*.outlines' {
+declare module '*.ttf' {
   const path: string
   export = path
 }
