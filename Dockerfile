@@ -17,7 +17,8 @@ COPY --from=build /build/dist/hopcode /usr/local/bin/hopcode
 RUN install -d -o 65532 -g 65532 -m 0750 /data
 ENV DATA_DIR=/data
 VOLUME /data
-EXPOSE 3000
+# With https of its own, 80 and 443: docs/operations/docker.md.
+EXPOSE 80 443 3000
 # By number, so that Kubernetes can verify that it is not root.
 USER 65532:65532
 STOPSIGNAL SIGTERM

@@ -10,13 +10,14 @@ import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
 import { growth } from './load/growth.ts'
+import { https } from './load/https.ts'
 import { importing } from './load/import.ts'
 import { proxies } from './load/proxies.ts'
 import { SCENARIOS } from './load/scenarios.ts'
 import { url } from './load/url.ts'
 
 /** These run only when they are named: some need arguments, the others take minutes. */
-const NAMED = [...SCENARIOS, compare, importing, growth, proxies, url]
+const NAMED = [...SCENARIOS, https, compare, importing, growth, proxies, url]
 
 const RESULTS = join(import.meta.dir, 'results')
 const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')

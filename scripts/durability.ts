@@ -24,6 +24,7 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/durability/restore.test.ts': { RESTORE_ROUNDS: '24' },
   'test/durability/full-disk-start.test.ts': { FULL_DISK_DISKS: '5' },
   'test/durability/io-faults.test.ts': { FAULT_ROUNDS: '40' },
+  'test/durability/certificate.test.ts': { CERTIFICATE_ROUNDS: '30', CERTIFICATE_RESTARTS: '20' },
   'test/e2e/model.test.ts': { MODEL_RUNS: '1000' },
   'test/e2e/fuzz.test.ts': { FUZZ_REQUESTS: '20000' },
   'test/mutations.test.ts': { MUTATION_RUNS: '1' },

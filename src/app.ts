@@ -40,8 +40,10 @@ export async function startApp(config: Config, outside: Outside) {
   control.resolve({ answer: answerer(service, http, follow), codes: service.codes })
   const { health, dashboard, journal, setupLink, redirects } = service
   return {
-    /** The public port. */
+    /** The public port, without TLS. */
     port: redirects.port as number,
+    /** The port for https; undefined without it. */
+    httpsPort: redirects.httpsPort,
     /** A link that sets up the owner's account, once; undefined when there is one. A secret. */
     setupLink,
     /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
@@ -76,6 +78,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { threads, db, writer, lock, log, redirects } = service
   const { cluster, otherChanges, journal, visits } = service
   for (const part of background) part.close()
+  service.certificates?.close()
   dashboard.imports.close()
   await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
   const unlessHitsCanWait = (error: unknown) => {

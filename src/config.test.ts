@@ -12,6 +12,7 @@ test('every setting has its documented default', () => {
   expect(config).toEqual({
     port: 3000,
     host: '0.0.0.0',
+    https: undefined,
     baseUrl: 'http://localhost:3000',
     cdnUrl: 'http://localhost:3000/cdn',
     dataDir: `${process.cwd()}/data`,
@@ -70,6 +71,15 @@ test('BASE_URL follows PORT, CDN_URL follows BASE_URL, and last slashes go', () 
   const config = readConfig({ BASE_URL: 'https://hop.example/', CDN_URL: 'https://cdn.example/x/' })
   expect(config).toMatchObject({ baseUrl: 'https://hop.example', cdnUrl: 'https://cdn.example/x' })
 })
+
+function messageFor(env: Record<string, string>): string {
+  try {
+    readConfig(env)
+  } catch (error) {
+    return (error as Error).message
+  }
+  return ''
+}
 
 const bad: Record<string, string>[] = [
   { PORT: '0x10' },
@@ -243,21 +253,13 @@ test('each setting is listed with its default and its meaning, and the page of s
     })
   }
   const shown = new Map(settings.map(({ name, fallback }) => [name, fallback]))
-  expect(shown.get('PORT')).toBe('3000')
+  expect(shown.get('PORT')).toBe('3000, with https 80')
   expect(shown.get('BASE_URL')).toBe('http://localhost:<PORT>')
   expect(shown.get('TRUSTED_PROXIES')).toBe('none')
   expect(shown.get('METRICS_LISTEN')).toBe('none')
 })
 
 test('a bad setting is reported with the value that it has, on one line, and secrets are not', () => {
-  const messageFor = (env: Record<string, string>): string => {
-    try {
-      readConfig(env)
-    } catch (error) {
-      return (error as Error).message
-    }
-    return ''
-  }
   expect(messageFor({ PORT: '80a' })).toEndWith('from 0 to 65535 (it is “80a”)')
   expect(messageFor({ LOG_LEVEL: 'loud' })).toContain('“loud”')
   expect(messageFor({ PORT: '1\n2\u001b[31m' })).not.toMatch(/\p{Cc}/u)
@@ -286,7 +288,7 @@ test('the active settings are listed without secrets', () => {
   const shown = Object.fromEntries(settings.map(({ name, value }) => [name, value]))
   expect(shown).toMatchObject({
     PORT: '8080',
-    HOST: '0.0.0.0',
+    HOST: '0.0.0.0, with https ::',
     CLUSTER_URL: 'postgres://…@db.example:5432/hop',
     HOPCODE_API_KEY: 'set, not shown',
   })
@@ -308,4 +310,86 @@ test('a host of a cluster flushes hits less often, unless HIT_FLUSH_MS is set', 
   const CLUSTER_URL = 'postgres://db.internal/hopcode'
   expect(readConfig({ CLUSTER_URL }).hitFlushMs).toBe(5000)
   expect(readConfig({ CLUSTER_URL, HIT_FLUSH_MS: '20' }).hitFlushMs).toBe(20)
+})
+
+const ACME = { ACME_EMAIL: 'me@example.org', BASE_URL: 'https://go.example.org' }
+const FILES = {
+  TLS_CERT_FILE: '/tls/cert.pem',
+  TLS_KEY_FILE: '/tls/key.pem',
+  BASE_URL: 'https://go.example',
+}
+
+test('https has ports and an address of its own, and a certificate authority', () => {
+  expect(readConfig(ACME)).toMatchObject({
+    port: 80,
+    host: '::',
+    baseUrl: 'https://go.example.org',
+    https: {
+      port: 443,
+      acme: {
+        email: 'me@example.org',
+        directory: 'https://acme-v02.api.letsencrypt.org/directory',
+        isPublic: true,
+      },
+    },
+  })
+  const mapped = { ...FILES, PORT: '8080', HTTPS_PORT: '8443', HOST: '127.0.0.1' }
+  expect(readConfig(mapped)).toMatchObject({
+    port: 8080,
+    host: '127.0.0.1',
+    https: {
+      port: 8443,
+      files: { certificate: '/tls/cert.pem', key: '/tls/key.pem' },
+    },
+  })
+  expect(readConfig({ ...ACME, ACME_DIRECTORY: 'staging' }).https?.acme).toMatchObject({
+    directory: 'https://acme-staging-v02.api.letsencrypt.org/directory',
+    isPublic: true,
+  })
+  const own = {
+    ...ACME,
+    ACME_DIRECTORY: 'https://ca.internal/acme',
+    BASE_URL: 'https://go.internal',
+  }
+  expect(readConfig(own).https?.acme?.isPublic).toBe(false)
+})
+
+const refusedHttps: { env: Record<string, string>; names: RegExp }[] = [
+  { env: { ...ACME, ACME_EMAIL: 'me' }, names: /^ACME_EMAIL / },
+  { env: { ...ACME, BASE_URL: 'http://go.example.org' }, names: /^BASE_URL .*ACME_EMAIL$/ },
+  { env: { ACME_EMAIL: 'me@example.org' }, names: /^BASE_URL .*ACME_EMAIL$/ },
+  { env: { ...ACME, ACME_DIRECTORY: 'http://ca.example/dir' }, names: /^ACME_DIRECTORY / },
+  { env: { ...ACME, ACME_DIRECTORY: 'production' }, names: /^ACME_DIRECTORY / },
+  { env: { ACME_DIRECTORY: 'staging' }, names: /^ACME_DIRECTORY .*ACME_EMAIL$/ },
+  {
+    env: { ...ACME, TLS_CERT_FILE: '/a', TLS_KEY_FILE: '/b' },
+    names: /^TLS_CERT_FILE .*ACME_EMAIL$/,
+  },
+  { env: { ...FILES, TLS_KEY_FILE: '' }, names: /^TLS_KEY_FILE .*TLS_CERT_FILE/ },
+  { env: { ...FILES, TLS_CERT_FILE: '' }, names: /^TLS_CERT_FILE .*TLS_KEY_FILE/ },
+  { env: { ...FILES, BASE_URL: 'http://go.example' }, names: /^BASE_URL .*TLS_CERT_FILE$/ },
+  { env: { HTTPS_PORT: '8443' }, names: /^HTTPS_PORT needs ACME_EMAIL or TLS_CERT_FILE$/ },
+  { env: { ...FILES, HTTPS_PORT: '80' }, names: /^HTTPS_PORT .*PORT/ },
+  {
+    env: { ...ACME, CLUSTER_URL: 'postgres://a:b@db.internal/hopcode' },
+    names: /^ACME_EMAIL .*CLUSTER_URL/,
+  },
+  ...[
+    'https://go.internal',
+    'https://localhost',
+    'https://go.localhost',
+    'https://go.test',
+    'https://go.home.arpa',
+    'https://go.example',
+    'https://hop',
+    'https://192.0.2.1',
+    'https://[2001:db8::1]',
+  ].map((url) => ({
+    env: { ...ACME, BASE_URL: url },
+    names: /^no public certificate exists for /,
+  })),
+]
+test.each(refusedHttps)('$env is refused for https', ({ env, names }) => {
+  const [, reason = ''] = /^Bad setting: (.*)$/.exec(messageFor(env)) ?? []
+  expect(reason).toMatch(names)
 })

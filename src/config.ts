@@ -94,6 +94,18 @@ function findClusterUrlProblem(text: string): string | undefined {
   return undefined
 }
 
+const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory'
+const STAGING = 'https://acme-staging-v02.api.letsencrypt.org/directory'
+
+function isDirectory(text: string): boolean {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' && url.username === '' && url.password === ''
+}
+
+/** Names that no public authority certifies. They are never sent to one. */
+const NO_PUBLIC_NAME =
+  /(^|\.)(localhost|local|internal|home\.arpa|lan|test|example|invalid|onion)$|^[^.]*$|\.\d+$/
+
 /** The settings of sign-in with OpenID Connect. */
 
 const PROVIDER_NAME_MAX = 40
@@ -154,6 +166,29 @@ const OIDC_SETTINGS = {
     .describe('With owners, only owners of the service sign in with a password.'),
 }
 
+const HTTPS_SETTINGS = {
+  ACME_EMAIL: z
+    .email('must be an e-mail address')
+    .optional()
+    .describe(
+      'Serve https with a certificate of a certificate authority, which gets this address.',
+    ),
+  ACME_DIRECTORY: z
+    .string()
+    .transform((text) => (text === 'staging' ? STAGING : text))
+    .refine(isDirectory, 'must be an https address or staging')
+    .optional()
+    .describe('The certificate authority (ACME): the URL of its directory, or staging.'),
+  TLS_CERT_FILE: z
+    .string()
+    .optional()
+    .describe('Serve https with this certificate: a PEM file, with its chain behind it.'),
+  TLS_KEY_FILE: z.string().optional().describe('The private key of that certificate: a PEM file.'),
+  HTTPS_PORT: wholeNumber(0, 65_535)
+    .optional()
+    .describe('Port for https, with ACME_EMAIL or TLS_CERT_FILE.'),
+}
+
 /** The longest base whose short URLs fit a QR code of 64 pixels at one pixel per module. */
 const BASE_URL_MAX_LENGTH = 100
 
@@ -182,15 +217,20 @@ const urlBytesMax = (plan: string, fallback: number) =>
 
 const REDIRECT_THREADS_MAX = 8
 
+const PLAIN_PORT = 3000
+const ALL_IPV4 = '0.0.0.0'
+/** With https. A certificate authority asks the IPv6 address of a name first. */
+const HTTPS_DEFAULTS = { port: 80, host: '::', httpsPort: 443 }
+
 /** One core is left for the control thread. */
 const defaultRedirectThreads = (): number =>
   Math.min(REDIRECT_THREADS_MAX, Math.max(1, availableParallelism() - 1))
 
 const Environment = z.object({
   PORT: wholeNumber(0, 65_535)
-    .default(3000)
-    .describe('Port to listen on. 0 chooses a free one and needs BASE_URL.'),
-  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+    .optional()
+    .describe('Port to listen on, without TLS. 0 chooses a free one and needs BASE_URL.'),
+  HOST: z.string().optional().describe('Address to listen on.'),
   BASE_URL: Address.refine(
     (url) => new URL(url).pathname === '/',
     'must have no path: Hopcode serves its pages and short links at the root of a host',
@@ -201,6 +241,7 @@ const Environment = z.object({
     )
     .optional()
     .describe('What short URLs begin with.'),
+  ...HTTPS_SETTINGS,
   CDN_URL: Address.optional().describe('What the URLs of stored QR images begin with.'),
   DATA_DIR: z
     .string()
@@ -345,6 +386,10 @@ const Environment = z.object({
 
 /** Defaults that depend on other settings. */
 const COMPUTED: Readonly<Record<string, string>> = {
+  PORT: `${PLAIN_PORT}, with https 80`,
+  HOST: `${ALL_IPV4}, with https ::`,
+  ACME_DIRECTORY: LETS_ENCRYPT,
+  HTTPS_PORT: '443',
   BASE_URL: 'http://localhost:<PORT>',
   CDN_URL: '<BASE_URL>/cdn',
   HOST_NAME: 'the name of the machine',
@@ -428,17 +473,14 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const parsed = Environment.safeParse(present)
   if (!parsed.success) throw badSettings(parsed.error.issues, present)
   const env = parsed.data
-  if (env.PORT === 0 && env.BASE_URL === undefined) {
-    throw new ConfigError('Bad setting: PORT must not be 0 without BASE_URL')
-  }
   // Who may have what concerns the whole domain, or costs each visit.
   const trusted = env.SIGNUP === 'open' ? 'owners' : 'all'
-  const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`
+  const listening = inSettings(() => listeningOf(env))
+  const baseUrl = env.BASE_URL ?? `http://localhost:${listening.port}`
   const signIn = signInProvider(env)
   refuseLoops(env, baseUrl)
   return {
-    port: env.PORT,
-    host: env.HOST,
+    ...listening,
     // Neither address has a slash at its end.
     baseUrl,
     cdnUrl: env.CDN_URL ?? `${baseUrl}/cdn`,
@@ -518,12 +560,90 @@ function signInProvider(env: z.output<typeof Environment>) {
   if (env.PASSWORD_SIGN_IN === 'owners' && env.SIGNUP === 'open') {
     throw new ConfigError('Bad setting: SIGNUP must be closed with PASSWORD_SIGN_IN=owners')
   }
+  return { oidc: inSettings(() => oidcOf(env)), passwordSignIn: env.PASSWORD_SIGN_IN }
+}
+
+/** `read` throws an error whose message begins with the name of the setting that is wrong. */
+function inSettings<Result>(read: () => Result): Result {
   try {
-    return { oidc: oidcOf(env), passwordSignIn: env.PASSWORD_SIGN_IN }
+    return read()
   } catch (error) {
     throw new ConfigError(`Bad setting: ${(error as Error).message}`)
   }
 }
+
+export interface AcmeSettings {
+  email: string
+  directory: string
+  /** The authority certifies names of the public DNS only. */
+  isPublic: boolean
+}
+
+export interface HttpsSettings {
+  port: number
+  /** Where the certificate comes from: an authority, or files of the operator. */
+  acme: AcmeSettings | undefined
+  files: { certificate: string; key: string } | undefined
+}
+
+/** Where it listens. Throws an error as `inSettings` describes it. */
+function listeningOf(env: z.output<typeof Environment>) {
+  if (env.PORT === 0 && env.BASE_URL === undefined) {
+    throw new Error('PORT must not be 0 without BASE_URL')
+  }
+  const https = httpsOf(env)
+  const port = env.PORT ?? (https ? HTTPS_DEFAULTS.port : PLAIN_PORT)
+  if (https?.port === port && port !== 0) {
+    throw new Error('HTTPS_PORT must not be PORT, which is without TLS')
+  }
+  return { port, host: env.HOST ?? (https ? HTTPS_DEFAULTS.host : ALL_IPV4), https }
+}
+
+/** Undefined without https. Throws an error as `inSettings` describes it. */
+function httpsOf(env: z.output<typeof Environment>): HttpsSettings | undefined {
+  const { ACME_EMAIL: email, TLS_CERT_FILE: certificate, TLS_KEY_FILE: key } = env
+  if (email && (certificate || key)) {
+    throw new Error(
+      `${certificate ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'} must not be set with ACME_EMAIL`,
+    )
+  }
+  if (certificate && !key) throw new Error('TLS_KEY_FILE is missing: TLS_CERT_FILE needs it')
+  if (key && !certificate) throw new Error('TLS_CERT_FILE is missing: TLS_KEY_FILE needs it')
+  if (env.ACME_DIRECTORY && !email) throw new Error('ACME_DIRECTORY needs ACME_EMAIL')
+  const source = email ? 'ACME_EMAIL' : 'TLS_CERT_FILE'
+  if (!email && !certificate) {
+    if (env.HTTPS_PORT !== undefined)
+      throw new Error('HTTPS_PORT needs ACME_EMAIL or TLS_CERT_FILE')
+    return undefined
+  }
+  if (!env.BASE_URL?.startsWith('https://')) {
+    throw new Error(`BASE_URL must begin with https:// with ${source}`)
+  }
+  const port = env.HTTPS_PORT ?? HTTPS_DEFAULTS.httpsPort
+  if (!email) {
+    return { port, acme: undefined, files: { certificate: certificate ?? '', key: key ?? '' } }
+  }
+  if (env.CLUSTER_URL) {
+    // The authority may ask any of the hosts.
+    throw new Error(
+      'ACME_EMAIL must not be set with CLUSTER_URL: use TLS_CERT_FILE, or a load balancer',
+    )
+  }
+  const directory = env.ACME_DIRECTORY ?? LETS_ENCRYPT
+  const acme = { email, directory, isPublic: [LETS_ENCRYPT, STAGING].includes(directory) }
+  const { hostname } = new URL(env.BASE_URL)
+  if (!mayBeCertified(acme, hostname)) {
+    throw new Error(
+      `no public certificate exists for ${hostname}: use TLS_CERT_FILE, or ACME_DIRECTORY of ` +
+        'your own CA',
+    )
+  }
+  return { port, acme, files: undefined }
+}
+
+/** Whether the authority may be asked for a certificate of the host. */
+export const mayBeCertified = ({ isPublic }: AcmeSettings, host: string): boolean =>
+  !isPublic || !(NO_PUBLIC_NAME.test(host) || host.includes(':'))
 
 export interface OidcSettings {
   issuer: string

@@ -15,6 +15,7 @@ import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts
 import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { discardRestore } from './backup/restore.ts'
+import { CERTIFICATES } from './certificates/store.ts'
 import { loggedFunctions } from './cluster/apply.ts'
 import { catchUp } from './cluster/catch-up.ts'
 import { hostIdOf } from './cluster/host-id.ts'
@@ -62,6 +63,7 @@ const NAMES = [
   'serving.pid',
   'serving.sock',
   '.restore-decided',
+  CERTIFICATES,
   'cdn',
   'cdn/qr',
 ]
@@ -115,16 +117,22 @@ function claimKeyIfPossible(...args: Parameters<typeof claimKey>): void {
 
 const OTHERS = 0o077
 /** The files that this program creates, without those that an operator put beside them. */
-const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|host\.id|serving\.)/
+const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|host\.id|serving\.|certificates\/)/
 
 /**
  * Names of files in the data folder that other users can read or write. The files contain e-mail
  * addresses and hashes. The images, in a folder of their own, are public.
  */
 export function listOpenFiles(dataDir: string): string[] {
-  return readdirSync(dataDir, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && OWN_FILES.test(entry.name))
-    .map(({ name }) => name)
+  const inFolder = (folder: string) =>
+    readdirSync(join(dataDir, folder), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => join(folder, name))
+  const hasCertificates = lstatSync(join(dataDir, CERTIFICATES), {
+    throwIfNoEntry: false,
+  })?.isDirectory()
+  return [...inFolder('.'), ...(hasCertificates ? inFolder(CERTIFICATES) : [])]
+    .filter((name) => OWN_FILES.test(name))
     .filter((name) => {
       const { mode = 0 } = lstatSync(join(dataDir, name), { throwIfNoEntry: false }) ?? {}
       return mode & OTHERS

@@ -9,6 +9,10 @@ import { VisitDetails } from './analytics/visits.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
 import { StoredHosts } from './blocklist/stored-hosts.ts'
 import { Blocklist } from './blocklist/watch.ts'
+import type { Fetch } from './certificates/acme.ts'
+import { Authority } from './certificates/authority.ts'
+import { OwnFiles } from './certificates/own-files.ts'
+import type { CertificateSource } from './certificates/status.ts'
 import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { ASSET_PATHS, LOGO_PATH } from './dashboard/assets.ts'
@@ -80,6 +84,8 @@ export interface Outside {
   visitFlushMs?: number | undefined
   /** Starts a thread. Default: a new Worker. */
   openWorker?: (url: URL) => Worker
+  /** Requests to a certificate authority. Default: that of the runtime. */
+  fetch?: Fetch
   /** Lines that the log could not write. */
   logLinesDropped?: () => number
 }
@@ -203,11 +209,15 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
   const versions = CodeVersions.allocate(random)
   const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
   const domains = new DomainMap(db, versions, config)
+  const certificates = openCertificates(config, { domains, outside, log })
   const blocklist = await Blocklist.open({
     files: config.blocklistFiles,
     thread: threadFile('blocklist'),
     ownHosts: [config.baseUrl, config.cdnUrl],
-    ownAddress: new OwnAddress({ host: config.host, port: () => redirects.port }),
+    ownAddress: new OwnAddress({
+      host: config.host,
+      ports: () => [redirects.port, redirects.httpsPort],
+    }),
     stored: new StoredHosts(db, versions),
     domains,
     // The cached destinations have passed the old lists.
@@ -237,15 +247,29 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
     journal: folder.journal,
     blocklist,
     control,
+    pair: certificates?.pair,
   })
   try {
-    await redirects.listen({ hostname: config.host, port: config.port })
+    const { host: hostname, port, https } = config
+    await redirects.listen({ hostname, port, httpsPort: https?.port })
   } catch (error) {
     await redirects.close()
     db.close()
     throw error
   }
-  return { db, plans, limiter, versions, domains, blocklist, redirects }
+  certificates?.start(redirects)
+  return { db, plans, limiter, versions, domains, certificates, blocklist, redirects }
+}
+
+/** Undefined without https. Throws ConfigError. */
+function openCertificates(
+  { https, dataDir }: Config,
+  { domains, outside, log }: { domains: DomainMap; outside: Outside; log: Log },
+): CertificateSource | undefined {
+  const hosts = () => domains.hosts
+  if (https?.files) return new OwnFiles({ ...outside, log, hosts, files: https.files })
+  const acme = https?.acme
+  return acme && new Authority({ ...outside, log, hosts, acme, dataDir })
 }
 
 type Storage = Awaited<ReturnType<typeof openStorage>>

@@ -83,6 +83,7 @@ test('images are named with their registry: not every program knows a default on
   const texts = [
     'Dockerfile',
     'docs/operations/compose.yaml',
+    'docs/operations/caddy-compose.yaml',
     'docs/operations/cluster-compose.yaml',
   ]
   const images = texts.flatMap((path) =>

@@ -80,6 +80,7 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
     .option('--ca <FILE>', 'certificate of a private authority that signed that of the host')
     .option('--links <n>', 'links of the run', wholeNumber(2, 100_000), 1000)
     .addOption(SERVICE)
+    .option('--https', 'redirect: over https, beside nginx', false)
     .option('--source', 'run the source tree instead of the compiled binary', false)
     .option('--publish', 'write the table of docs/benchmarks.md', false)
     .parse()
@@ -91,7 +92,8 @@ export function readOptions(scenarios: readonly string[]): RunOptions {
   const deployment = deploymentOf({ ...options, key }, (message) => command.error(message))
   const words = deployment ? ['url'] : command.args
   const [first, ...rest] = words
-  const names = first === 'merge' ? [] : first === 'compare' ? ['compare'] : words
+  const named = first === 'merge' ? [] : first === 'compare' ? ['compare'] : words
+  const names = options.https ? named.map((name) => (name === 'redirect' ? 'https' : name)) : named
   const merge = first === 'merge' ? rest : []
   const refs = first === 'compare' ? rest.slice(0, 2) : []
   const compared = first === 'compare' ? rest.slice(2) : []

@@ -91,6 +91,11 @@ export class DomainMap {
     return this.ofHost(headers.get('host') ?? '') ?? this.primary
   }
 
+  /** All hosts that the service answers for, the primary one first. */
+  get hosts(): string[] {
+    return this.isEmpty ? [this.primary.host] : [this.primary.host, ...this.#byHost.keys()]
+  }
+
   /** A host in the form of `canonicalHost`, also the primary one. */
   findByHost(host: string): RequestDomain | undefined {
     if (host === this.primary.host) return this.primary

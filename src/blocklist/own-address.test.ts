@@ -5,7 +5,7 @@ import { OwnAddress } from './own-address.ts'
 const PORT = 3000
 
 function judge(host: string, url: string, machine = ['192.0.2.80', '[2001:db8::80]']): boolean {
-  const own = new OwnAddress({ host, port: () => PORT, machine: () => machine })
+  const own = new OwnAddress({ host, ports: () => [PORT], machine: () => machine })
   const parsed = new URL(url)
   return own.isOwn(canonicalHost(parsed.hostname), parsed)
 }
@@ -36,7 +36,7 @@ test('listening on one address, only that one is this service', () => {
 })
 
 test('a port that the scheme implies counts', () => {
-  const own = new OwnAddress({ host: '0.0.0.0', port: () => 80, machine: () => [] })
+  const own = new OwnAddress({ host: '0.0.0.0', ports: () => [80], machine: () => [] })
   expect(own.isOwn('127.0.0.1', new URL('http://127.0.0.1/'))).toBe(true)
   expect(own.isOwn('127.0.0.1', new URL('https://127.0.0.1/'))).toBe(false)
 })
@@ -46,7 +46,7 @@ test('an address that the machine gets later counts within seconds', () => {
   let machine: string[] = []
   const own = new OwnAddress({
     host: '0.0.0.0',
-    port: () => PORT,
+    ports: () => [PORT],
     machine: () => machine,
     monotonic: () => now,
   })
@@ -58,8 +58,10 @@ test('an address that the machine gets later counts within seconds', () => {
 })
 
 test('before the service listens, and with the machine’s real addresses, nothing fails', () => {
-  const silent = new OwnAddress({ host: '0.0.0.0', port: () => undefined })
+  const silent = new OwnAddress({ host: '0.0.0.0', ports: () => [undefined] })
   const url = new URL('http://127.0.0.1:3000/')
   expect(silent.isOwn('127.0.0.1', url)).toBe(false)
-  expect(new OwnAddress({ host: '0.0.0.0', port: () => PORT }).isOwn('127.0.0.1', url)).toBe(true)
+  expect(new OwnAddress({ host: '0.0.0.0', ports: () => [PORT] }).isOwn('127.0.0.1', url)).toBe(
+    true,
+  )
 })

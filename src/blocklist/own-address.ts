@@ -12,14 +12,14 @@ const UNSPECIFIED = ['0.0.0.0', '[::]']
 interface OwnAddressOptions {
   /** Where the service listens: an address, a name or all addresses (`0.0.0.0`, `::`). */
   host: string
-  /** The port that it listens on; undefined before that. */
-  port: () => number | undefined
+  /** The ports that it listens on; undefined before that. */
+  ports: () => readonly (number | undefined)[]
   /** This machine's addresses, as `os.networkInterfaces` gives them. */
   machine?: () => string[]
   monotonic?: MonotonicClock
 }
 
-/** Recognizes URLs of the port on which this service listens: a link to one could loop. */
+/** Recognizes URLs of the ports on which this service listens: a link to one could loop. */
 export class OwnAddress {
   readonly #options: Required<OwnAddressOptions>
   #own: ReadonlySet<string> = new Set()
@@ -32,7 +32,7 @@ export class OwnAddress {
   /** `host`: in the form of `hostOf`. `port`: as `URL.port`, empty for the scheme's default. */
   isOwn(host: string, { port, protocol }: Pick<URL, 'port' | 'protocol'>): boolean {
     const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
-    if (number !== this.#options.port()) return false
+    if (!this.#options.ports().includes(number)) return false
     const address = isLocalhost(host) ? '127.0.0.1' : host
     return this.#addresses().has(address.startsWith('127.') ? '127.0.0.1' : address)
   }

@@ -4,6 +4,7 @@ import type { KeyDeps } from '../accounts/keys.ts'
 import { DomainMap } from '../addresses/map.ts'
 import type { ResolveDeps } from '../addresses/resolve.ts'
 import { PublicUrls } from '../addresses/urls.ts'
+import type { CertificateSource } from '../certificates/status.ts'
 import { loggedFunctions } from '../cluster/apply.ts'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdOf } from '../cluster/host-id.ts'
@@ -39,6 +40,8 @@ export interface Administration extends KeyDeps, ResolveDeps<Link> {
   data: Data
   writer: Pick<Decider, 'catchUp'>
   maintenance: MaintenanceMode
+  /** Absent without https, and while no service runs. */
+  certificates?: CertificateSource | undefined
   /** Address of the service, without a slash at its end. */
   baseUrl: string
 }

@@ -72,6 +72,7 @@ export function addDomainCommands(program: Command): void {
     .action((host, options) => run('removeDomain', { host, ...options }))
 }
 
+const REQUESTED = 'The certificate is being requested: hopcode certificate'
 const REMOVED =
   'Take the name out of the proxy and of DNS too: it answers the short links of the primary domain.'
 
@@ -91,7 +92,9 @@ interface DomainOptions {
 
 async function addDomain(deps: Administration, options: DomainOptions): Promise<string> {
   const { host } = await add(deps, operatorOf(deps), await inputOf(deps, options))
-  return shown(deps, host, { verb: 'is added', json: options.json })
+  const text = await shown(deps, host, { verb: 'is added', json: options.json })
+  const isRequested = deps.certificates?.status().source === 'acme' && !options.json
+  return isRequested ? `${text}\n${REQUESTED}` : text
 }
 
 async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {

@@ -6,6 +6,7 @@ import { VERSION } from '../lib/version.ts'
 import { accountCommands, addAccountCommands, addKeyCommands } from './accounts.ts'
 import type { Administration } from './administration.ts'
 import { addBackupCommand } from './backup.ts'
+import { addCertificateCommands, certificateCommands } from './certificate.ts'
 import { addCheckCommand } from './check.ts'
 import { addClusterCommands } from './cluster.ts'
 import { addCompletionCommand } from './completion.ts'
@@ -32,8 +33,14 @@ interface Group {
 const GROUPS: readonly Group[] = [
   {
     title: 'Service:',
-    add: [addHealthCommand, addCheckCommand, addMaintenanceCommands, addDomainCommands],
-    functions: { ...maintenanceCommands, ...domainCommands },
+    add: [
+      addHealthCommand,
+      addCheckCommand,
+      addMaintenanceCommands,
+      addDomainCommands,
+      addCertificateCommands,
+    ],
+    functions: { ...maintenanceCommands, ...domainCommands, ...certificateCommands },
   },
   {
     title: 'Links:',

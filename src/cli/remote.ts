@@ -54,8 +54,10 @@ export function addRemoteCommands(program: Command): void {
 }
 
 export async function target(): Promise<Target> {
-  const { dataDir, remote, baseUrl } = readConfig()
-  return { ...remote, url: remote.url ?? (await findService(dataDir))?.address ?? baseUrl }
+  const { dataDir, remote, baseUrl, https } = readConfig()
+  // With https, the port without TLS accepts no keys.
+  const local = https ? undefined : (await findService(dataDir))?.address
+  return { ...remote, url: remote.url ?? local ?? baseUrl }
 }
 
 export interface Target {

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { type App, startApp } from '../app.ts'
 import type { Config } from '../config.ts'
-import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
+import { SECOND, sharedMonotonicClock, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { withTimeout } from '../lib/deadline.ts'
 import { descriptorsMax } from '../lib/descriptors.ts'
@@ -31,6 +31,9 @@ const BACKGROUND_MS = 2000
 const COMMANDS_MS = 500
 /** Time to write the last lines of the log. If standard error is blocked, they are dropped. */
 const LOG_DRAIN_MS = 500
+
+/** Time for the first certificate, before the start says why there is none. */
+const CERTIFICATE_WAIT_S = 60
 
 /** With fewer, threads and files fail one after the other, some with messages of the runtime. */
 const DESCRIPTORS_MIN = 64
@@ -75,6 +78,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
     data_dir: config.dataDir,
     host: config.host,
     port: app.port,
+    https_port: app.httpsPort,
     metrics_port: app.operators?.server?.port,
   })
   return async () => {
@@ -126,7 +130,7 @@ async function listenForOperators(app: App, { metricsListen }: Config): Promise<
   } catch (error) {
     await app.stopListening(0)
     await app.close()
-    throw new ListenError(host, port, error)
+    throw new ListenError({ host, port, cause: error })
   }
 }
 
@@ -135,13 +139,15 @@ async function listenForOperators(app: App, { metricsListen }: Config): Promise<
  * A service manager or a container keeps both in one journal, and every reader of that journal can
  * become the owner while the link works. Each start creates a new link until there is an owner.
  */
-function welcome(config: Config, { setupLink, port }: App): void {
+function welcome(config: Config, app: App): void {
+  const { port, httpsPort } = app
   const { baseUrl, host, dataDir } = config
   print(`Hopcode ${VERSION} is running. Press Ctrl+C to stop.`)
   print(`  Short links  ${baseUrl}`)
   print(`  Dashboard    ${baseUrl}/app`)
   print(`  API          ${baseUrl}/docs`)
   print(`  Listens on   http://${urlHost(host)}:${port}`)
+  if (httpsPort !== undefined) print(`  and on       https://${urlHost(host)}:${httpsPort}`)
   print(`  Data         ${dataDir}`)
   const address = networkAddress()
   if (isLoopback(new URL(baseUrl).hostname) && address !== undefined) {
@@ -154,10 +160,23 @@ function welcome(config: Config, { setupLink, port }: App): void {
     print(`  ${[`BASE_URL=http://${address}:${port}`, ...words, startCommand()].join(' ')}`)
     if (hidden.length > 0) print(`and with ${hidden.join(', ')} as now.`)
   }
-  if (setupLink) {
-    print('Create your owner account (this link works once, for 24 hours):')
-    print(`  ${setupLink}`)
+  void announceSetup(app)
+}
+
+/** The link is of use once there is a certificate. */
+async function announceSetup({ setupLink, administration }: App): Promise<void> {
+  const { certificates } = administration
+  const isMissing = () => certificates !== undefined && certificates.pair === undefined
+  if (isMissing()) print('The certificate is being requested: hopcode certificate')
+  for (let s = 0; s < CERTIFICATE_WAIT_S && isMissing(); s++) await Bun.sleep(SECOND)
+  if (isMissing()) {
+    const { names = [], problem } = certificates?.status() ?? {}
+    const reason = names.find(({ error }) => error !== undefined)?.error ?? problem ?? ''
+    print(`There is no certificate yet. ${reason}`)
   }
+  if (!setupLink) return
+  print('Create your owner account (this link works once, for 24 hours):')
+  print(`  ${setupLink}`)
 }
 
 /** Settings of this start in addition to `BASE_URL`. A loopback `HOST` would keep others out. */

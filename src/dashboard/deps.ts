@@ -6,6 +6,7 @@ import { Throttle } from '../accounts/throttle.ts'
 import type { TopLinks } from '../analytics/top.ts'
 import type { VisitDetails } from '../analytics/visits.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
+import type { CertificateSource } from '../certificates/status.ts'
 import type { Config } from '../config.ts'
 import type { Data } from '../data.ts'
 import type { HitSeries } from '../hits/series.ts'
@@ -55,6 +56,8 @@ type CommonDeps = ImportKit &
     top: TopLinks
     blocklist: Pick<Blocklist, 'isBlocked' | 'isOwn' | 'refusalOf' | 'state'>
     log: Log
+    /** Undefined without https. */
+    certificates: Pick<CertificateSource, 'status' | 'retry'> | undefined
   }
 
 interface DashboardOptions {

@@ -23,6 +23,10 @@ const COUNTERS = [
   'notInDatabase',
   /** Connections that were closed because of a limit. */
   'closed',
+  /** Handshakes of TLS, by result. */
+  'handshakes',
+  'handshakesFailed',
+  'handshakesLate',
   /** Bytes in memory for clients: see `ConnectionLimits`. */
   'bytesHeld',
 ] as const

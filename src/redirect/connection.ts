@@ -1,8 +1,10 @@
 import type { Socket } from 'bun'
+import type { TlsPair } from '../certificates/pair.ts'
 import type { ClientAddress, Peer } from '../hot/client-address.ts'
 import { SECOND } from '../lib/clock.ts'
 import { release } from '../lib/release.ts'
 import type { AnswerQueue } from './answer-queue.ts'
+import type { ClearPort } from './clear-port.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import {
   asLast,
@@ -33,6 +35,8 @@ const WAITING_MAX = 16 * 1024
 const LARGE_BYTES = 64 * 1024
 
 const IDLE_MAX_MS = 30 * SECOND
+/** At least 10 s: `now` may be a second old. Slow phones need less than 3 s. */
+const HANDSHAKE_MAX_MS = 11 * SECOND
 /** A client that has begun to send a body sends some of it within this time. */
 const BODY_IDLE_MAX_MS = 8 * SECOND
 
@@ -52,37 +56,105 @@ export interface ConnectionContext extends UpstreamContext {
   garbageBytes: number
   /** The header `Date`. */
   date: string
+  /** The same with `Strict-Transport-Security` behind it. */
+  dateOverTls: string
   health: { readonly isStopping: boolean }
 }
 
+export type HandshakeResult = 'ok' | 'failed' | 'timeout'
+
+/** The port for https of one redirect thread. */
+export interface TlsPort {
+  /** That of the next connections. Undefined: connections are closed at once. */
+  pair: TlsPair | undefined
+  count(result: HandshakeResult): void
+}
+
+/** The options of OpenSSL beside the certificate. Versions before 1.2 are refused by default. */
+const TLS_OPTIONS = {
+  // In wire format: the length and the name.
+  ALPNProtocols: '\x08http/1.1',
+  // For version 1.2: without the suites in CBC mode.
+  ciphers: 'ECDHE+AESGCM:ECDHE+CHACHA20',
+}
+
+interface Listening {
+  hostname: string
+  port: number
+}
+
 /** Accepts connections on a port that several threads of this process may share. */
-export function listenForClients(
-  { hostname, port }: { hostname: string; port: number },
-  context: ConnectionContext,
-): Bun.TCPSocketListener<Connection> {
+const listen = <Data>(where: Listening, socket: Bun.SocketHandler<Data>) => {
   const options = {
-    hostname,
-    port,
+    ...where,
     // The control thread has made sure that no other process listens there.
     reusePort: true,
     // A client that ends its half of the connection still reads.
     allowHalfOpen: true,
-    socket: {
-      open: (socket) => {
-        const connection = new Connection(socket, context)
-        socket.data = connection
-        // A client that is gone already has no address.
-        if (!connection.peer) socket.terminate()
-        else context.limits.open(connection)
-      },
-      data: (socket, bytes) => socket.data.receive(bytes),
-      drain: (socket) => socket.data.drain(),
-      end: (socket) => socket.data.receiveEnd(),
-      close: (socket) => socket.data.close(),
-      error: (socket, error) => socket.data.fail(error),
+    socket,
+  } satisfies Bun.TCPSocketListenOptions<Data> & { reusePort: boolean }
+  return Bun.listen<Data>(options)
+}
+
+const EVENTS = {
+  data: (socket, bytes) => socket.data.receive(bytes),
+  drain: (socket) => socket.data.drain(),
+  end: (socket) => socket.data.receiveEnd(),
+  close: (socket) => socket.data.close(),
+  error: (socket, error) => socket.data.fail(error),
+} satisfies Bun.SocketHandler<Connection>
+
+/** `clear`: rules of the port without TLS of a service with https. */
+export function listenForClients(
+  where: Listening,
+  context: ConnectionContext,
+  clear?: ClearPort,
+): Bun.TCPSocketListener<Connection> {
+  return listen<Connection>(where, {
+    ...EVENTS,
+    open: (socket) => {
+      const connection = new Connection(socket, context, clear)
+      socket.data = connection
+      // A client that is gone already has no address.
+      if (!connection.peer) socket.terminate()
+      else context.limits.open(connection)
     },
-  } satisfies Bun.TCPSocketListenOptions<Connection> & { reusePort: boolean }
-  return Bun.listen(options)
+  })
+}
+
+/**
+ * The same with TLS. A connection counts from its beginning on: without a handler for the end of
+ * handshakes, the runtime would report it when its handshake is complete, and a client that sends
+ * nothing would stay for ever (decision 090).
+ */
+export function listenForTls(
+  where: Listening,
+  context: ConnectionContext,
+  tls: TlsPort,
+): Bun.TCPSocketListener<undefined> {
+  const socket: Bun.SocketHandler<Connection> = {
+    ...EVENTS,
+    handshake: ({ data }, isDone) => data.endHandshake(isDone ? 'ok' : 'failed'),
+  }
+  return listen<undefined>(where, {
+    open: (raw) => {
+      const { pair } = tls
+      if (!pair || !raw.remoteAddress) {
+        raw.terminate()
+        return
+      }
+      const connection = new Connection(raw as never, context, undefined, tls)
+      const options = { isServer: true, data: connection, socket, tls: { ...pair, ...TLS_OPTIONS } }
+      connection.upgrade(raw.upgradeTLS<Connection>(options)[1])
+      context.limits.open(connection)
+    },
+    // The events of the connection are those of the socket with TLS.
+    data: () => {},
+    error: (raw, error) => {
+      context.fail(error)
+      raw.terminate()
+    },
+  })
 }
 
 /**
@@ -129,9 +201,21 @@ export class Connection implements LimitedConnection, Downstream {
   bytes = 0
   /** See `UpstreamContext.now`. */
   lastActive: number
+  /** Rules of the port without TLS, where another one has it. */
+  readonly #clear: ClearPort | undefined
+  readonly #tls: TlsPort | undefined
+  #isInHandshake: boolean
 
-  constructor(socket: Socket<Connection>, context: ConnectionContext) {
+  constructor(
+    socket: Socket<Connection>,
+    context: ConnectionContext,
+    clear?: ClearPort,
+    tls?: TlsPort,
+  ) {
     this.#context = context
+    this.#clear = clear
+    this.#tls = tls
+    this.#isInHandshake = tls !== undefined
     this.#out = new Outgoing(socket)
     this.peer = socket.remoteAddress
     this.#parsedPeer = context.address.parsePeer(this.peer)
@@ -151,6 +235,7 @@ export class Connection implements LimitedConnection, Downstream {
    */
   get isOverdue(): boolean {
     const idle = this.#context.now - this.lastActive
+    if (this.#isInHandshake) return idle > HANDSHAKE_MAX_MS
     if (!this.#upstream || !this.hasRequest) return idle > IDLE_MAX_MS
     const lacksBody = this.#forwarded !== undefined && this.#forwarded.bodyLeft > 0
     return lacksBody && idle > BODY_IDLE_MAX_MS
@@ -163,6 +248,25 @@ export class Connection implements LimitedConnection, Downstream {
   /** Whether the client sends next. A tunnel waits for both sides; see `lastActive`. */
   get waitsForClient(): boolean {
     return this.#out.isBlocked || this.#isTunnel || this.#forwarded?.bodyLeft !== 0
+  }
+
+  /** `socket`: that with TLS, which takes the place of the first one. */
+  upgrade(socket: Socket<Connection>): void {
+    this.#out.socket = socket
+  }
+
+  endHandshake(result: HandshakeResult): void {
+    if (!this.#isInHandshake) return
+    this.#isInHandshake = false
+    this.#tls?.count(result)
+    if (result === 'ok') this.lastActive = this.#context.now
+    else this.terminate()
+  }
+
+  /** Ends a connection that is overdue. */
+  expire(): void {
+    this.endHandshake('timeout')
+    this.terminate()
   }
 
   receive(bytes: Buffer): void {
@@ -203,7 +307,8 @@ export class Connection implements LimitedConnection, Downstream {
   end(): void {
     this.#isEnding = true
     this.#input = undefined
-    if (!this.#out.isBlocked) this.#out.socket?.end()
+    if (this.#isInHandshake) this.terminate()
+    else if (!this.#out.isBlocked) this.#out.socket?.end()
   }
 
   terminate(): void {
@@ -219,6 +324,7 @@ export class Connection implements LimitedConnection, Downstream {
   close(): void {
     this.#isEnding = true
     this.#context.limits.close(this)
+    this.endHandshake('failed')
     this.endUpstream()
   }
 
@@ -247,7 +353,8 @@ export class Connection implements LimitedConnection, Downstream {
 
   /** HOT PATH. Answers the requests in `bytes`, up to the first that is forwarded. */
   #read(bytes: Buffer): void {
-    const { date, now, health, answers } = this.#context
+    const { now, health, answers } = this.#context
+    const date = this.#tls ? this.#context.dateOverTls : this.#context.date
     const text = bytes.toString('latin1', 0, BYTES_AT_ONCE_MAX)
     let out = ''
     let at = 0
@@ -284,7 +391,8 @@ export class Connection implements LimitedConnection, Downstream {
 
   #follow(request: PlainRequest): Answer | undefined {
     try {
-      return this.#context.follow(request, this.#parsedPeer)
+      const answer = this.#context.follow(request, this.#parsedPeer)
+      return this.#clear && answer && !this.#clear.allows(request, answer) ? undefined : answer
     } catch (error) {
       return this.#context.fail(error)
     }
@@ -320,17 +428,24 @@ export class Connection implements LimitedConnection, Downstream {
 
   /** `received` begins with a request for the control thread. */
   #forward(received: Buffer): void {
-    const hasDomains = this.#context.hasDomains()
-    const bytes = hasDomains ? withPathTarget(received) : received
+    const isEachRead = this.#isEachRead
+    const bytes = isEachRead ? withPathTarget(received) : received
     if (bytes === undefined) {
-      this.#out.send(BAD_TARGET)
-      this.end()
+      this.#sendLast(BAD_TARGET)
       return
     }
     const end = bytes.indexOf('\r\n\r\n') + 4
-    const framed = end < 4 ? undefined : bodyLengthOf(bytes.toString('latin1', 0, end))
+    const head = end < 4 ? undefined : bytes.toString('latin1', 0, end)
+    const framed = head === undefined ? undefined : bodyLengthOf(head)
+    if (this.#clear) {
+      const answer = this.#clear.answer(head, framed)
+      if (answer) {
+        this.#sendLast(toText(answer, this.#context.date))
+        return
+      }
+    }
     const left = (framed?.bodyLength ?? 0) - (bytes.length - end)
-    const isFramed = framed !== undefined && (left >= 0 || hasDomains)
+    const isFramed = framed !== undefined && (left >= 0 || isEachRead)
     const length = isFramed ? bytes.length + Math.min(left, 0) : bytes.length
     const bodyLeft = Math.max(left, 0)
     this.isUpload = isFramed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
@@ -343,7 +458,17 @@ export class Connection implements LimitedConnection, Downstream {
     if (response) this.#forwarded = { bodyLeft, response, isAnswered: false }
     else this.#isTunnel = true
     this.#hold(bytes.subarray(length))
-    this.#send(this.#isTunnel && hasDomains ? asLast(bytes) : bytes.subarray(0, length))
+    this.#send(this.#isTunnel && isEachRead ? asLast(bytes) : bytes.subarray(0, length))
+  }
+
+  /** Each request is read here, because its host or its path decides whether it is forwarded. */
+  get #isEachRead(): boolean {
+    return this.#clear !== undefined || this.#context.hasDomains()
+  }
+
+  #sendLast(response: string): void {
+    this.#out.send(response)
+    this.end()
   }
 
   /** Keeps what belongs to the next request until this one is answered. */
@@ -354,9 +479,8 @@ export class Connection implements LimitedConnection, Downstream {
   /** More of the request that the control thread is answering. */
   #forwardMore(bytes: Buffer): void {
     const isMore = bytes.length > (this.#forwarded?.bodyLeft ?? 0)
-    // Another request arrived before the response. Bun reads it, unless domains are configured:
-    // then its host must be checked first.
-    if (isMore && !this.#context.hasDomains()) this.#isTunnel = true
+    // Another request arrived before the response. Bun reads it, unless it must be read here.
+    if (isMore && !this.#isEachRead) this.#isTunnel = true
     const forwarded = this.#isTunnel ? undefined : this.#forwarded
     const length = Math.min(forwarded?.bodyLeft ?? bytes.length, bytes.length)
     if (forwarded) {
@@ -389,7 +513,7 @@ export class Connection implements LimitedConnection, Downstream {
   receiveResponse(upstream: Upstream, bytes: Buffer): void {
     if (upstream !== this.#upstream) return
     this.lastActive = this.#context.now
-    this.#out.send(bytes)
+    this.#out.send(this.#clear ? this.#clear.strip(bytes) : bytes)
     if (this.#out.isBlocked) upstream.pause()
     else if (bytes.length >= LARGE_BYTES) this.#yieldUpstream(upstream)
     const progress = (!this.#isTunnel && this.#forwarded?.response.push(bytes)) || 'unknown'

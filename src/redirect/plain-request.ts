@@ -56,18 +56,20 @@ export class PlainRequest implements FollowRequest {
     return new PlainRequest(head, match)
   }
 
-  /** Value as `Headers.get` gives it: lines of one name are joined. `name`: in lower case. */
   get(name: string): string | null {
-    const line = lineOf(name)
-    line.lastIndex = 0
-    const first = line.exec(this.head)
-    if (first === null) return null
-    let value = first[1] as string
-    for (let next = line.exec(this.head); next; next = line.exec(this.head)) {
-      value += `, ${next[1]}`
-    }
-    return value
+    return headerOf(this.head, name)
   }
+}
+
+/** Value as `Headers.get` gives it: lines of one name are joined. `name`: in lower case. */
+export function headerOf(head: string, name: string): string | null {
+  const line = lineOf(name)
+  line.lastIndex = 0
+  const first = line.exec(head)
+  if (first === null) return null
+  let value = first[1] as string
+  for (let next = line.exec(head); next; next = line.exec(head)) value += `, ${next[1]}`
+  return value
 }
 
 const patterns = new Map<string, RegExp>()

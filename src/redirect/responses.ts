@@ -198,11 +198,17 @@ export const isOfBrowser = (headers: RequestHeaders): boolean =>
   ['sec-fetch-dest', 'sec-fetch-site', 'sec-fetch-user'].some((name) => headers.get(name) !== null)
 
 const REASONS: Readonly<Record<number, string>> = {
+  200: 'OK',
   302: 'Found',
+  308: 'Permanent Redirect',
+  400: 'Bad Request',
+  403: 'Forbidden',
   404: 'Not Found',
+  405: 'Method Not Allowed',
   410: 'Gone',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
+  503: 'Service Unavailable',
 }
 
 /** HOT PATH. The bytes of a response on a connection, as text. `date`: for the header `Date`. */

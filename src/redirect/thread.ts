@@ -3,6 +3,7 @@ import { type Alias, AliasReads } from '../addresses/names.ts'
 import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
 import { StoredHosts } from '../blocklist/stored-hosts.ts'
+import type { TlsPair } from '../certificates/pair.ts'
 import { openReadonly } from '../db/open.ts'
 import { ClientAddress } from '../hot/client-address.ts'
 import { CodeVersions, KEY_LENGTH_MAX } from '../hot/code-versions.ts'
@@ -20,7 +21,15 @@ import { DestinationReads, LinkCache } from '../links/destination.ts'
 import { CodeFilter } from '../links/known-codes.ts'
 import { AnswerQueue } from './answer-queue.ts'
 import { DestinationChooser } from './choose-destination.ts'
-import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
+import { ClearPort } from './clear-port.ts'
+import {
+  type Connection,
+  type ConnectionContext,
+  type HandshakeResult,
+  listenForClients,
+  listenForTls,
+  type TlsPort,
+} from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type AliasedLink, follower } from './follow.ts'
 import { LookupTransaction } from './lookup-transaction.ts'
@@ -61,9 +70,19 @@ export interface CommonSettings {
   time: SharedArrayBuffer | undefined
 }
 
+/** What a service with https has beside its plain port. */
+export interface HttpsState {
+  port: number
+  /** Undefined until there is a certificate. */
+  pair: TlsPair | undefined
+  /** See `ClearPort`. */
+  challenges: Readonly<Record<string, string>>
+}
+
 export interface RedirectSettings extends CommonSettings {
   hostname: string
   port: number
+  https: HttpsState | undefined
   /** Number of this thread for the locks of the limiter. */
   thread: number
   /** For notes to the control thread. */
@@ -87,8 +106,16 @@ export interface RedirectSettings extends CommonSettings {
 const CACHE_KIB = 4096
 /** Interval at which a stop checks whether all connections are closed. */
 const STOP_POLL_MS = 20
+/** A year, as in http/headers.ts. */
+const HSTS = '\r\nStrict-Transport-Security: max-age=31536000'
 /** Maximum number of notes of one kind per second: clients cause them. */
 const NOTES_MAX = { codesWanted: 1, descriptorsExhausted: 1, exception: 10 }
+
+const HANDSHAKES = {
+  ok: 'handshakes',
+  failed: 'handshakesFailed',
+  timeout: 'handshakesLate',
+} as const
 
 /** The redirect thread itself. See docs/architecture.md. */
 export class RedirectThread {
@@ -97,6 +124,10 @@ export class RedirectThread {
   readonly #lookups
   readonly #transaction: LookupTransaction
   readonly #listener: Bun.TCPSocketListener<Connection>
+  /** Both are undefined without https. */
+  readonly #tlsListener: Bun.TCPSocketListener<undefined> | undefined
+  readonly #tls: TlsPort | undefined
+  readonly #clear: ClearPort | undefined
   readonly #connections: ConnectionContext
   readonly #timer: Timer
   readonly #health = { isStopping: false }
@@ -138,15 +169,31 @@ export class RedirectThread {
       garbageBytes: 0,
       now: 0,
       date: '',
+      dateOverTls: '',
       health: this.#health,
     }
     this.#tick()
-    this.#listener = listenForClients(settings, this.#connections)
+    const { hostname, https } = settings
+    const count = (result: HandshakeResult) => this.#counters.add(HANDSHAKES[result])
+    this.#tls = https && { pair: https.pair, count }
+    this.#clear = https && this.#clearPort()
+    this.#listener = listenForClients(settings, this.#connections, this.#clear)
+    this.#tlsListener =
+      this.#tls && listenForTls({ hostname, port: https?.port ?? 0 }, this.#connections, this.#tls)
+    this.#setChallenges(https?.challenges ?? {})
     this.#timer = setInterval(() => this.#tick(), SECOND)
   }
 
   readonly functions = {
-    port: (): number => this.#listener.port,
+    ports: (): { port: number; httpsPort: number | undefined } => ({
+      port: this.#listener.port,
+      httpsPort: this.#tlsListener?.port,
+    }),
+    /** For the connections from now on. */
+    setCertificate: (pair: TlsPair): void => {
+      if (this.#tls) this.#tls.pair = pair
+    },
+    setChallenges: (challenges: HttpsState['challenges']): void => this.#setChallenges(challenges),
     /** Other lists of blocked hosts are active. The versions of all codes change after this. */
     setLists: (lists: BlockedLists): void => {
       this.#blocked = this.#blockedIn(lists)
@@ -159,13 +206,11 @@ export class RedirectThread {
       this.#health.isStopping = true
     },
     /** Open connections are answered as before. */
-    refuseConnections: (): void => {
-      this.#listener.stop()
-    },
+    refuseConnections: (): void => this.#refuseConnections(),
     /** Waits up to `graceMs` for requests in progress, and closes all connections. */
     stop: async ({ graceMs }: { graceMs: number }): Promise<void> => {
       const { connections } = this.#connections.limits
-      this.#listener.stop()
+      this.#refuseConnections()
       for (const connection of connections) if (connection.isIdle) connection.end()
       const deadline = performance.now() + graceMs
       while (connections.size > 0 && performance.now() < deadline) await Bun.sleep(STOP_POLL_MS)
@@ -176,9 +221,25 @@ export class RedirectThread {
   close(): void {
     clearInterval(this.#timer)
     this.#listener.stop(true)
+    this.#tlsListener?.stop(true)
     this.#settings.control.close()
     this.#db.close()
     this.#transaction.close()
+  }
+
+  #clearPort(): ClearPort {
+    const { baseUrl } = this.#settings
+    const hasCertificate = () => this.#tls?.pair !== undefined
+    return new ClearPort({ domains: this.#domains, baseUrl, hasCertificate })
+  }
+
+  #setChallenges(challenges: HttpsState['challenges']): void {
+    if (this.#clear) this.#clear.challenges = challenges
+  }
+
+  #refuseConnections(): void {
+    this.#listener.stop()
+    this.#tlsListener?.stop()
   }
 
   /** Once a second. */
@@ -188,9 +249,10 @@ export class RedirectThread {
     const now = performance.now()
     context.now = now
     context.date = new Date().toUTCString()
+    context.dateOverTls = context.date + HSTS
     this.#noted = { codesWanted: 0, descriptorsExhausted: 0, exception: 0 }
     for (const connection of limits.connections) {
-      if (connection.isOverdue) connection.terminate()
+      if (connection.isOverdue) connection.expire()
     }
     limits.check(now)
     this.#counters.set('bytesHeld', limits.bytes)
@@ -276,7 +338,8 @@ export class RedirectThread {
 
   #blockedIn(lists: BlockedLists): BlockedHosts {
     const { hostname: host } = this.#settings
-    const ownAddress = new OwnAddress({ host, port: () => this.#listener?.port })
+    const ports = () => [this.#listener?.port, this.#tlsListener?.port]
+    const ownAddress = new OwnAddress({ host, ports })
     const stored = new StoredHosts(this.#db, this.#versions)
     return new BlockedHosts(lists, { ownAddress, stored, domains: this.#domains })
   }

@@ -1,4 +1,6 @@
 import type { Blocklist } from '../blocklist/watch.ts'
+import type { TlsPair } from '../certificates/pair.ts'
+import type { CertificateThreads } from '../certificates/status.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import { CONTROL_THREAD } from '../hot/lock.ts'
 import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
@@ -15,6 +17,7 @@ import { limitsPerThread } from './connection-limits.ts'
 import { withPortLock } from './port-lock.ts'
 import type {
   CommonSettings,
+  HttpsState,
   RedirectFunctions,
   RedirectSettings,
   ThreadNote,
@@ -32,6 +35,8 @@ interface RedirectThreadsOptions {
   journal: Pick<HitJournal, 'attach' | 'detach'>
   blocklist: Pick<Blocklist, 'lists'>
   control: Promise<Control>
+  /** The first certificate; undefined without https, or before there is one. */
+  pair?: TlsPair | undefined
 }
 
 /** The rest of the service, which starts after the redirect threads. */
@@ -44,21 +49,27 @@ export interface Control {
 interface Address {
   hostname: string
   port: number
+  /** Undefined without https. */
+  httpsPort: number | undefined
 }
 
 /** The control thread's side of the redirect threads: starts, restarts and stops them. */
-export class RedirectThreads {
+export class RedirectThreads implements CertificateThreads {
   readonly #options: RedirectThreadsOptions
   readonly #counters: RedirectCounters[]
   readonly #visits: VisitRecording[] | undefined
   #control: ControlServer | undefined
   #threads: RestartingThread<RedirectFunctions>[] = []
   #port: number | undefined
+  #httpsPort: number | undefined
+  #pair: TlsPair | undefined
+  #challenges: HttpsState['challenges'] = {}
   #codes: SharedArrayBuffer | undefined
   #exhaustedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: RedirectThreadsOptions) {
     this.#options = options
+    this.#pair = options.pair
     // The first is for the redirects that the control thread answers.
     this.#counters = Array.from({ length: options.count + 1 }, () => new RedirectCounters())
     const { visitHeaders: headers } = options
@@ -68,6 +79,11 @@ export class RedirectThreads {
   /** The public port; undefined before `listen`. */
   get port(): number | undefined {
     return this.#port
+  }
+
+  /** The port for https; undefined without it. */
+  get httpsPort(): number | undefined {
+    return this.#httpsPort
   }
 
   /** The counters of the control thread itself. */
@@ -115,19 +131,36 @@ export class RedirectThreads {
     const { control, log, count } = this.#options
     const answer = async (request: Request) => (await control).answer(request)
     this.#control = new ControlServer(answer, log)
-    try {
-      this.#threads = await withPortLock(address.port, async () => {
-        if (address.port !== 0) refusePortInUse(address)
+    const { hostname, port, httpsPort } = address
+    const startFirst = async () => {
+      if (httpsPort !== undefined) refusePortInUse(hostname, httpsPort, true)
+      refusePortInUse(hostname, port, httpsPort !== undefined)
+      try {
         return [await this.#start(1, address)]
-      })
-    } catch (error) {
-      throw new ListenError(address.hostname, address.port, error)
+      } catch (error) {
+        throw new ListenError({ host: hostname, port, cause: error })
+      }
     }
-    this.#port = await this.#threads[0]?.call('port', undefined)
+    this.#threads = await withPortLock(httpsPort ?? 0, () => withPortLock(port, startFirst))
+    const ports = await this.#threads[0]?.call('ports', undefined)
+    this.#port = ports?.port
+    this.#httpsPort = ports?.httpsPort
     const others = Array.from({ length: count - 1 }, (_, i) => this.#start(i + 2, address))
     this.#threads.push(...(await Promise.all(others)))
     // They may have changed since the first start began.
     await this.setLists()
+  }
+
+  /** Resolves when every thread has the certificate for its next connections. */
+  async setCertificate(pair: TlsPair): Promise<void> {
+    this.#pair = pair
+    await this.#callAll('setCertificate', pair)
+  }
+
+  /** Resolves when every thread answers these challenges, and no others. */
+  async setChallenges(challenges: HttpsState['challenges']): Promise<void> {
+    this.#challenges = challenges
+    await this.#callAll('setChallenges', challenges)
   }
 
   /** The blocklist has changed. Resolves when every thread has the new lists. */
@@ -175,11 +208,18 @@ export class RedirectThreads {
     return this.#options.start.again<RedirectFunctions>(`redirect-${thread}`, {
       prepare: () => this.#prepare(thread, address),
       // They may have changed since the start began.
-      onRestart: () => void this.setLists(),
+      onRestart: () => this.#renewState(),
     })
   }
 
-  #prepare(thread: number, { hostname, port }: Address) {
+  #renewState(): void {
+    void this.setLists()
+    if (this.#httpsPort === undefined) return
+    void this.setChallenges(this.#challenges)
+    if (this.#pair) void this.setCertificate(this.#pair)
+  }
+
+  #prepare(thread: number, { hostname, port, httpsPort }: Address) {
     const { settings: common, limiter, journal, blocklist, count } = this.#options
     const server = this.#control as ControlServer
     const { port1, port2 } = new MessageChannel()
@@ -190,6 +230,10 @@ export class RedirectThreads {
       hostname,
       // All threads and their restarts use the port that the first start was given.
       port: this.#port ?? port,
+      https:
+        httpsPort === undefined
+          ? undefined
+          : { port: this.#httpsPort ?? httpsPort, pair: this.#pair, challenges: this.#challenges },
       thread: CONTROL_THREAD + thread,
       control: port2,
       controlPort: server.port,
@@ -224,9 +268,15 @@ export class RedirectThreads {
 }
 
 /**
- * Throws if another process listens there. The redirect threads share a port, which the system
- * allows to other processes of the same user too: each would answer for its own data.
+ * Throws ListenError if another process listens there. The redirect threads share a port, which the
+ * system allows to other processes of the same user too: each would answer for its own data.
  */
-function refusePortInUse(address: Address): void {
-  void Bun.serve({ ...address, reusePort: false, fetch: () => new Response() }).stop(true)
+function refusePortInUse(hostname: string, port: number, isHttps: boolean): void {
+  if (port === 0) return
+  try {
+    const fetch = () => new Response()
+    void Bun.serve({ hostname, port, reusePort: false, fetch }).stop(true)
+  } catch (cause) {
+    throw new ListenError({ host: hostname, port, cause, isHttps })
+  }
 }

@@ -1,5 +1,6 @@
 import type { Totals } from '../accounts/totals.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
+import type { CertificateSource } from '../certificates/status.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { HitFlusher } from '../hits/flush.ts'
 import type { HitJournal } from '../hot/journal.ts'
@@ -35,6 +36,8 @@ export interface MetricsSources {
   watch: Pick<ThreadWatch, 'isHanging'>
   writerWork: { readonly batchSize: Histogram; readonly seconds: Histogram }
   blocklist: Pick<Blocklist, 'state'>
+  /** Absent without https. */
+  certificates?: Pick<CertificateSource, 'status'> | undefined
   /** Absent where this host is alone. */
   cluster?: Pick<Cluster, 'state' | 'late' | 'contactMs' | 'problem'> | undefined
 }
@@ -319,6 +322,43 @@ export const FAMILIES = {
   hopcode_descriptors_exhausted: gauge(
     '1 while connections have used up their file descriptors, or had within the last minute.',
     ({ redirects }) => redirects.areDescriptorsExhausted,
+  ),
+  hopcode_tls_handshakes_total: counter(
+    'Handshakes of connections for https, by result; timeout: not complete after 10 s.',
+    ({ redirects, certificates }) =>
+      certificates &&
+      samples('result', {
+        ok: redirects.handshakes,
+        failed: redirects.handshakesFailed,
+        timeout: redirects.handshakesLate,
+      }),
+  ),
+  hopcode_certificate_expires_timestamp_seconds: gauge(
+    'When the certificate expires, as Unix time; 0 without one.',
+    ({ certificates }) => certificates && (certificates.status().until ?? 0) / 1000,
+  ),
+  hopcode_certificate_lifetime_seconds: gauge(
+    'How long the certificate is valid, from its first to its last second.',
+    ({ certificates }) => {
+      const { from, until } = certificates?.status() ?? {}
+      return from !== undefined && until !== undefined ? (until - from) / 1000 : undefined
+    },
+  ),
+  hopcode_certificate_names: gauge(
+    'Hosts of the service that the certificate has, and hosts that wait for one.',
+    ({ certificates }) => {
+      if (!certificates) return undefined
+      const { names } = certificates.status()
+      const active = names.filter(({ isActive }) => isActive).length
+      return samples('state', { active, waiting: names.length - active })
+    },
+  ),
+  hopcode_certificate_orders_total: counter(
+    'Orders at the certificate authority, by result.',
+    ({ certificates }) =>
+      certificates?.status().source === 'acme'
+        ? samples('result', certificates.status().orders)
+        : undefined,
   ),
   hopcode_connections_ended_total: counter(
     'Connections that were closed because there were too many, or too much memory was in use.',

@@ -57,6 +57,30 @@ type Probe = Pick<ProbeTarget, 'request' | 'status'>
 const PROXY = '127.0.0.1'
 const DESTINATION = 'https://example.com/followed'
 
+/** What a client sees while the attack runs, and the memory that the attack costs. */
+export async function observe(
+  { url, pid }: Pick<Service, 'url' | 'pid'>,
+  { attack, probe }: { attack: () => Promise<void>; probe: Probe },
+): Promise<Observed> {
+  const worker = new Worker(new URL('./probe.ts', import.meta.url))
+  const observed = new Promise<Observed>((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<Observed>) => resolve(data)
+    worker.onerror = ({ message }) => reject(new Error(message))
+  })
+  const target: ProbeTarget = { ...probe, port: Number(new URL(url).port), pid }
+  worker.postMessage(target)
+  // The first look at memory comes before the attack.
+  await Bun.sleep(100)
+  try {
+    await attack()
+  } finally {
+    worker.postMessage('stop')
+  }
+  const result = await observed
+  worker.terminate()
+  return result
+}
+
 /** A running service with an attacker, a victim and a followed link. */
 export class Attacked implements AsyncDisposable {
   readonly service: Service
@@ -135,24 +159,8 @@ export class Attacked implements AsyncDisposable {
    * What a client sees while the attack runs, a visitor of the link if not told otherwise, and the
    * memory that the attack costs.
    */
-  async observe(attack: () => Promise<void>, probe: Probe = this.visit()): Promise<Observed> {
-    const worker = new Worker(new URL('./probe.ts', import.meta.url))
-    const observed = new Promise<Observed>((resolve, reject) => {
-      worker.onmessage = ({ data }: MessageEvent<Observed>) => resolve(data)
-      worker.onerror = ({ message }) => reject(new Error(message))
-    })
-    const target: ProbeTarget = { ...probe, port: this.port, pid: this.service.pid }
-    worker.postMessage(target)
-    // The first look at memory comes before the attack.
-    await Bun.sleep(100)
-    try {
-      await attack()
-    } finally {
-      worker.postMessage('stop')
-    }
-    const result = await observed
-    worker.terminate()
-    return result
+  observe(attack: () => Promise<void>, probe: Probe = this.visit()): Promise<Observed> {
+    return observe(this.service, { attack, probe })
   }
 
   /** What visitors of the link and clients of the API see while the attack runs. */

@@ -16,6 +16,7 @@ import {
   sources,
   unreadExports,
 } from './shared-attacks.ts'
+import { tls } from './tls.ts'
 import { visitors } from './visitor-attacks.ts'
 import { zips } from './zips.ts'
 
@@ -46,6 +47,7 @@ export const ATTACKS: readonly Attack[] = [
   halfSent,
   unread,
   unsentBodies,
+  tls,
   unreadExports,
   logoImages,
   largeBodies,

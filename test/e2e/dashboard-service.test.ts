@@ -31,6 +31,7 @@ const ROUTES = [
   ['GET', '/app/service'],
   ['POST', '/app/service/maintenance'],
   ['POST', '/app/service/maintenance/end'],
+  ['POST', '/app/service/certificate/retry'],
   ['GET', ACCOUNTS],
   ['POST', `${ACCOUNTS}/invites`],
   ['POST', `${ACCOUNTS}/invites/end`],

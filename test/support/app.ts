@@ -4,6 +4,7 @@ import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-
 import type { Plan } from '../../src/accounts/plans.ts'
 import { addDomain } from '../../src/addresses/operations.ts'
 import { type App, startApp } from '../../src/app.ts'
+import type { Fetch } from '../../src/certificates/acme.ts'
 import { type Administration, operatorOf } from '../../src/cli/administration.ts'
 import type { MovingDeps } from '../../src/cli/moving.ts'
 import { readConfig } from '../../src/config.ts'
@@ -57,6 +58,8 @@ interface TestAppOptions {
   addressesMax?: number
   /** How often details of visits are written. */
   visitFlushMs?: number
+  /** Requests to a certificate authority. */
+  fetch?: Fetch
   /** Starts a thread of the service. Default: one that an earlier service has closed, if any. */
   openWorker?: (url: URL) => Worker
   /** Hashes passwords at their real cost, 55 ms of CPU each. */
@@ -136,6 +139,7 @@ async function startHost(
     openWorker: options.openWorker ?? (options.realPasswords ? openReusedWorker : openQuickWorker),
     addressesMax: options.addressesMax ?? 10_000,
     visitFlushMs: options.visitFlushMs,
+    ...(options.fetch && { fetch: options.fetch }),
   })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return app
@@ -181,6 +185,11 @@ export class TestApp implements AsyncDisposable {
   /** Of any host. */
   get url(): string {
     return `http://127.0.0.1:${this.#anyApp().port}`
+  }
+
+  /** Where https is, with `HTTPS_PORT`. The service has the certificate of another name. */
+  get tlsUrl(): string {
+    return `https://127.0.0.1:${this.#anyApp().httpsPort}`
   }
 
   /** Where metrics and probes are, with `METRICS_LISTEN` set. */

@@ -171,7 +171,7 @@ export class Service implements AsyncDisposable {
   }
 
   static async #startOnce(words: string[], env: Settings): Promise<Service> {
-    const port = freePort()
+    const port = Number(env.PORT ?? freePort())
     const child = Bun.spawn(words, {
       env: { HOST: '127.0.0.1', PORT: String(port), ...redirectThreads(), ...env },
       stdin: 'ignore',

@@ -10,7 +10,7 @@ import { findBrowser, hasTool, testWith } from './tools.ts'
 export const BROWSER_MS = 300_000
 
 /** The browser starts as root, and does nothing over the network on its own account. */
-const BROWSER_FLAGS = [
+export const BROWSER_FLAGS = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',

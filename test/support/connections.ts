@@ -60,6 +60,7 @@ export function serve(
     },
     garbageBytes: 0,
     now: 0,
+    dateOverTls: '',
     date: 'Sun, 01 Mar 2026 12:00:00 GMT',
     health: { isStopping: false },
   }

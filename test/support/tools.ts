@@ -35,6 +35,12 @@ const TOOLS = {
   faketime: { isThere: () => findFaketime() !== undefined, install: 'apt-get install faketime' },
   sqlite3: program('sqlite3'),
   openssl: program('openssl'),
+  sslscan: program('sslscan'),
+  certutil: program('certutil', 'libnss3-tools'),
+  pebble: {
+    isThere: () => findPebble() !== undefined,
+    install: 'install Go 1.24 or newer, and run scripts/pebble.sh',
+  },
   nginx: program('nginx', 'nginx-light'),
   curl: program('curl'),
   'dpkg-deb': program('dpkg-deb', 'dpkg'),
@@ -148,6 +154,13 @@ function tracingIsFree(): boolean {
   } catch {
     return true
   }
+}
+
+/** The folder of the test authority and its DNS server; undefined if they cannot be built. */
+export function findPebble(): string | undefined {
+  const script = join(ROOT, 'scripts/pebble.sh')
+  const { stdout, exitCode } = Bun.spawnSync(['bash', script], { stderr: 'ignore' })
+  return exitCode === 0 ? stdout.toString().trim() : undefined
 }
 
 /** The library that sets a program's clock; undefined if it cannot be installed. */

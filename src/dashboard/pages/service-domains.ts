@@ -233,12 +233,18 @@ const needs = (deps: DashboardDeps, host: string): Html => html`
       <code>${host}</code> that points to <code>${primaryOf(deps)}</code>. A name without a part in
       front, such as example.com, needs <code>A</code> and <code>AAAA</code> records with the
       addresses of this server instead.</li>
-    <li><strong>Certificate.</strong> Caddy with our <code>domains.caddy</code> gets it at the first
-      visit. For nginx, run <code>certbot</code> and use <code>nginx-domains.conf</code>.</li>
-    <li><strong>Host.</strong> The proxy passes the header <code>Host</code> on as it came.</li>
+    ${deps.certificates ? NEEDS_NO_PROXY : NEEDS_OF_PROXY}
   </ol>
   <p class="hint">DNS changes can take an hour. <code>docs/domains.md</code> has each step with its
     command and a test.</p>`
+
+const NEEDS_NO_PROXY = html`<li><strong>Certificate.</strong> The service gets it itself:
+  <a href="/app/service">Service → Health</a> shows when.</li>`
+
+const NEEDS_OF_PROXY = html`
+    <li><strong>Certificate.</strong> Caddy with our <code>domains.caddy</code> gets it at the first
+      visit. For nginx, run <code>certbot</code> and use <code>nginx-domains.conf</code>.</li>
+    <li><strong>Host.</strong> The proxy passes the header <code>Host</code> on as it came.</li>`
 
 function removeForm(context: PageContext, { id, host }: Domain, uses: Uses): Html {
   const { user, refusal } = context

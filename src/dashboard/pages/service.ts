@@ -5,6 +5,12 @@ import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
 import { ownerOf, type PageContext } from '../auth/guard.ts'
+import {
+  CERTIFICATE_MESSAGES,
+  certificateCard,
+  RETRY_PATH,
+  retryCertificate,
+} from '../cards/certificate.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { owner, signedInPages } from '../page-routes.ts'
 import { htmlResponse, refuseAt } from '../responses.ts'
@@ -42,6 +48,7 @@ export const servicePages = signedInPages({
     deps.log.info('maintenance.off', { account_id: user.account.id })
     return `${PATH}?done=off`
   }),
+  [`POST ${RETRY_PATH}`]: owner(retryCertificate),
 })
 
 export const serviceSettingsPages = signedInPages({
@@ -82,6 +89,7 @@ function parseUntil(form: Form, now: number): number {
 const DONE = {
   on: 'Maintenance has started.',
   off: 'Maintenance is over. The API works again.',
+  ...CERTIFICATE_MESSAGES,
 }
 
 function servicePage(context: PageContext): Response {
@@ -95,7 +103,8 @@ function servicePage(context: PageContext): Response {
       <div class="columns cards">
         ${parts.card('Maintenance', maintenance(context))}
         ${parts.card('Backup', backup(deps))}
-      </div>`,
+      </div>
+      ${certificateCard(context)}`,
   })
 }
 
