@@ -353,7 +353,7 @@ testNoto(
     expect(images).toHaveLength(24)
     for (const [name, image] of images) {
       // The preset has no `ref`.
-    const address = `http://hop.test/${name.slice(0, 9)}`
+      const address = `http://hop.test/${name.slice(0, 9)}`
       const { text: read, readers, width, height } = await decodeQr(image)
       expect([read, readers]).toEqual([address, ['jsQR', 'zxing']])
       expect(height).toBeGreaterThan(width)
