@@ -53,7 +53,7 @@ async function serve(folder: string, root: string): Promise<void> {
     HTTPS_PORT: String(httpsPort),
   }
   const words = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const inside = ['/usr/sbin/chroot', root, 'env', '-i', ...words, 'hopcode']
+  const inside = ['/usr/sbin/chroot', root, 'env', '-i', ...words, '/usr/local/bin/hopcode']
   const service = Bun.spawn([...inside, 'serve'], {
     env: ENVIRONMENT,
     stdio: ['ignore', 'inherit', 'inherit'],
