@@ -434,7 +434,10 @@ test('new hits appear while one looks, their row is marked once, and the first h
   await using opened = await openList(['SPRING26', 'SUMMER26'])
   const { app, page, problems } = opened
   const asked: string[] = []
-  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url())
+    if (!pathname.startsWith('/app/assets/')) asked.push(pathname)
+  })
   const look = (hidden: boolean) =>
     page.evaluate(`(() => {
         Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true })

@@ -90,7 +90,7 @@ const clickWithoutFocus = (page: Page, name: string) =>
 const pages = [
   { path: '/app/links/SPRING26/qr', button: 'SVG, for print', field: 'Margin (modules)' },
   { path: '/app/print', button: 'Download PDF', field: 'Columns' },
-  { path: '/app/print', button: 'Download ZIP', field: 'Rows' },
+  { path: '/app/print', button: 'SVG', field: 'Rows' },
 ]
 
 test.each(pages)('a change of $path after $button shows the preview again', async (row) => {
