@@ -15,9 +15,9 @@ export function withoutInvisible(text: string): string {
   return start.slice(0, end)
 }
 
-/** Signs that stand before a URL in a text, and behind it. */
+/** Signs that stand before a URL in a text, and behind it; `+` asks for a preview. */
 const OPENING = /^[([{<"'«‹“”„‘‚「『（【《〈]+/u
-const CLOSING = /[)\]}>"'»›”“’‘」』）】》〉.,;:!?…。，、；：！？/]/u
+const CLOSING = /[+)\]}>"'»›”“’‘」』）】》〉.,;:!?…。，、；：！？/]/u
 /** Signs that are removed one by one. */
 const SIGNS_MAX = 8
 

@@ -3,7 +3,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import { decodePath, lookedUp, withoutLastSlash } from './address.ts'
 import type { RequestDomain } from './map.ts'
 import type { Addressed, AliasReads } from './names.ts'
-import { peelings, withoutInvisible } from './pasted.ts'
+import { findUrl, peelings, withoutInvisible } from './pasted.ts'
 import type { PublicUrls } from './urls.ts'
 
 /**
@@ -106,7 +106,9 @@ function firstOf<Item, Found>(
 function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string): NamedPath[] {
   const shown = withoutInvisible(text)
   if (shown.length > TEXT_MAX) return []
-  return peelings(shown).flatMap((peeled) => {
+  const within = findUrl(shown)
+  const texts = new Set([...peelings(shown), ...(within ? peelings(within) : [])])
+  return [...texts].flatMap((peeled) => {
     const decoded = decodePath(peeled) ?? peeled
     const readings = decoded === peeled ? [peeled] : [peeled, decoded]
     return readings.flatMap((reading) => pathsOf(addresses, reading))

@@ -27,6 +27,8 @@ const NAMES = [
   '//hop.example/spring26',
   '<https://hop.example/spring26?a=b>,',
   '“hop.example/spring26”!',
+  'https://hop.example/spring26+',
+  'Somebody sent me https://hop.example/spring26. Please check',
   '「hop.example/spring26」。',
   '\u200bhttps://hop.example/spring26\u2060',
   'https%3A%2F%2Fhop.example%2Fspring26',

@@ -82,8 +82,10 @@ async function showPublicPage(
       language: texts.language,
       skip: texts.skip,
       main: html`
-        ${shownUrl !== null && html`<p>${destination(shownUrl)}</p>`}
-        <p>${previewLink(address, texts.preview)}</p>
+        ${
+          shownUrl !== null &&
+          html`<p>${destination(shownUrl)}</p><p>${previewLink(address, texts.preview)}</p>`
+        }
         ${hitCard(week)}
         ${visits.known > 0 && visitCard(week, visits)}`,
     },
