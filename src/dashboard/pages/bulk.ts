@@ -272,7 +272,7 @@ function bulkPage(
       ${problem && parts.errorNotice(problem)}
       ${items.length > 0 && resultCards(items, lines)}
       ${ignored.length > 0 && parts.notice('note', html`<p>${ignoredText(ignored)}</p>`)}
-      <section class="card">
+      <section class="card" id="again">
         ${
           items.length > 0 &&
           html`<h2>${okCount === items.length ? 'Create more links' : 'Correct and try again'}</h2>`
@@ -418,6 +418,7 @@ function resultCards(items: readonly BulkItem[], lines: readonly Html[]): Html {
 
 const failedCard = (failed: readonly FailedItem[]): Html =>
   parts.card('Failed', [
+    html`<p><a href="#again">Correct them and try again</a></p>`,
     parts.table('Lines that failed', failed.slice(0, ROWS_MAX), {
       Source: ({ source }) => breakable(source),
       Reason: ({ view }) => view.error,
