@@ -88,11 +88,14 @@ test('the settings are one form: a refused field is marked and nothing typed is 
   ])
   expect(await page.getByLabel('Title').inputValue()).toBe('Camera autofocus poster')
   await page.getByLabel('Expires').fill('2026-03-03T09:00')
-  const scrolled = await page.evaluate('scrollY')
+  await page.evaluate('scrollTo(0, 400)')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved.').waitFor()
-  expect(await page.evaluate('scrollY')).toBe(scrolled)
   await page.locator('#save-settings:focus').waitFor()
+  await page.evaluate(
+    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+  )
+  expect(await page.evaluate('scrollY')).toBe(400)
   expect(await page.getByLabel('Its address').inputValue()).toContain('/app/shared/SPRING26-')
   await page.reload()
   expect(await page.getByLabel('Title').inputValue()).toBe('Camera autofocus poster')
