@@ -126,9 +126,9 @@ test('without scripts two dates choose the range, and the tooltips have the valu
   await page.getByText('Show as table').click()
   expect(await page.locator('#hits-table tbody tr').count()).toBe(10)
   await page.goto(`${app.url}/app/account`)
-  await page.getByLabel('Times and days are those of').selectOption('Asia/Kolkata')
-  await page.getByRole('button', { name: 'Set the time zone' }).click()
-  await page.getByText('The time zone is set.').waitFor()
+  await page.getByLabel('Time zone').selectOption('Asia/Kolkata')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved.').waitFor()
 })
 
 test('the end of maintenance is typed in the visitor’s own zone', async () => {

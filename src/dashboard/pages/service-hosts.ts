@@ -64,12 +64,12 @@ function confirmBlock(
 ): Response {
   const { host } = values
   const links = linksText(found)
+  const stopped = `${links} of ${parts.plural(found.accounts, 'account')}`
   return confirmPage(context, {
     title: `Block ${readableHost(host)}`,
     at: PATH,
     back: { href: PATH, label: 'Blocked hosts' },
-    warning: html`<strong>This stops ${links} of
-        ${parts.plural(found.accounts, 'account')}.</strong>
+    warning: html`<strong>This stops ${stopped}.</strong>
       Visitors get 410 at once, and new links to the host are refused. All work again when the host
       is removed from the blocked ones.`,
     about: html`<p><a href="${searchPath(host)}">Show these links</a></p>`,
