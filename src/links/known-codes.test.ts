@@ -140,3 +140,21 @@ test('a filter tells which links forward paths, unless a longer part of one is a
   expect(filter.mayForward('wiki', 'A')).toBe(false)
   expect(filter.mayForward('wiki', 'c')).toBe(true)
 })
+
+test('a path that no link has is known without a look-up, once all codes are read', async () => {
+  const { codes, isComplete } = setUp(100)
+  expect(codes.mayName('nobody/has/it')).toBe(true)
+  await isComplete()
+  codes.add('menü/Mittag')
+  codes.add('menü/mittag')
+  const asked = [
+    code(7),
+    DISABLED.toLowerCase(),
+    'menü/Mittag',
+    'MENÜ/MITTAG',
+    'menü/Mittag'.normalize('NFD'),
+  ]
+  expect(asked.map((path) => codes.mayName(path))).toEqual([true, true, true, true, true])
+  expect(codes.mayName('nobody/has/it')).toBe(false)
+  expect(codes.mayName('NOBODY26')).toBe(false)
+})

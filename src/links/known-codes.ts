@@ -1,7 +1,13 @@
 import type { Database } from 'bun:sqlite'
-import { type Address, addressKey, addressOfKey, smallPath } from '../addresses/address.ts'
+import {
+  type Address,
+  addressKey,
+  addressOfKey,
+  canonicalPath,
+  smallPath,
+} from '../addresses/address.ts'
 import { perConnection, type ScanCalls, scan } from '../db/subject.ts'
-import type { Code } from '../lib/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { LinkReads } from './read.ts'
 
 /** Room for codes that are created later, at least; beyond it, all codes are read again. */
@@ -43,6 +49,13 @@ export class KnownCodes {
     return this.#complete?.has(code) !== false
   }
 
+  /** The same for a decoded path, which may be a code or an alias. */
+  mayName(path: string): boolean {
+    const code = toCode(path)
+    if (code !== undefined && this.mayExist(code)) return true
+    return this.#complete?.mayHaveAlias(canonicalPath(path)) !== false
+  }
+
   /** The code or alias has a link now. */
   add(code: string): void {
     for (const filter of this.#filters) filter.add(code)
@@ -55,7 +68,7 @@ export class KnownCodes {
   noteForwarding(address: string): void {
     this.prepare()
     const key = forwardingKey(address)
-    for (const filter of this.#filters) if (!filter.has(key)) filter.add(key)
+    if (this.#complete?.has(key) === false) this.add(key)
   }
 
   /** Begins to read the codes in use, unless that was done before. */

@@ -47,7 +47,7 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   counters: Pick<RedirectCounters, 'add'>
   domains: DomainMap
   versions: Pick<CodeVersions, 'ofKey'>
-  codes: Pick<KnownCodes, 'noteForwarding'>
+  codes: Pick<KnownCodes, 'mayName' | 'noteForwarding' | 'prepare'>
 }
 
 /** Requests for short links on the control thread. */
@@ -200,7 +200,10 @@ function linkFinder({
   }
   const findForwarding = (path: string, domain: RequestDomain): FoundPath | undefined => {
     for (const { address, rest } of cutsOf(path)) {
-      const named = findLink(decodePath(address) ?? address, domain)
+      const decoded = decodePath(address) ?? address
+      // Guessed paths cost no look-up for each of their segments.
+      codes.prepare()
+      const named = codes.mayName(decoded) ? findLink(decoded, domain) : undefined
       const rules = named?.link?.rules ? readRules(named.link.rules) : undefined
       if (named && rules?.forward_path) {
         codes.noteForwarding(address)

@@ -180,7 +180,9 @@ ${isFirst ? '' : ' aria-describedby="text" aria-invalid="true"'}><button>${butto
 /** The host, which cannot be mistaken for another one, and the whole URL. */
 function destinationOf(url: string): string[] {
   const host = readableHost(URL.parse(url)?.host ?? '')
-  return [`<strong>${Bun.escapeHTML(host)}</strong>`, Bun.escapeHTML(url)]
+  // Signs that are not visible, or turn the direction of writing, are shown as they are encoded.
+  const visible = url.replace(/\p{C}/gu, encodeURIComponent)
+  return [`<strong>${Bun.escapeHTML(host)}</strong>`, Bun.escapeHTML(visible)]
 }
 
 /** Redirect that replaces a page. Never cached: the code may be created later. */

@@ -116,6 +116,14 @@ test('an alias that ends in the sign is a link, and has a preview of its own', a
   expect((await open(app, `/${CODE}++`, {})).body.url).toBe(other)
 })
 
+test('signs that hide or turn a part of the destination are shown as they are encoded', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, 'https://bank.example@other.example/\u202emoc.knab\u200b')
+  const { text } = await open(app, `/${CODE}+`)
+  expect(text).toContain('<strong>other.example</strong>')
+  expect(text).toContain('https://bank.example@other.example/%E2%80%AEmoc.knab%E2%80%8B')
+})
+
 test('a preview says that some visitors are redirected elsewhere, but not where', async () => {
   await using app = await testApp()
   await app.claim(CODE, URL)
