@@ -1,6 +1,7 @@
 /** The logo and the named QR options of an account. */
 
 import type { AccountId } from '../accounts/store.ts'
+import { namedRows } from '../db/named-rows.ts'
 import { REFS_MAX } from '../db/schema.ts'
 import { type Authored, authoredWrite, subject } from '../db/subject.ts'
 import { parseStoredOptions, type QrOptions } from '../draw/options.ts'
@@ -8,17 +9,15 @@ import type { StoredLogo } from './renderer.ts'
 
 export const PRESETS_MAX = 20
 
-interface QrPreset {
-  id: number
-  name: string
-  options: QrOptions
-}
-
-interface PresetCommand extends Authored {
-  name: string
-  /** The query string of `qrQueryOf`. */
-  options: string
-}
+const presets = namedRows({
+  table: 'qr_presets',
+  column: 'options',
+  field: 'options',
+  max: PRESETS_MAX,
+  // The query string of `qrQueryOf`.
+  encode: (query: string) => query,
+  decode: (query): QrOptions => parseStoredOptions(Object.fromEntries(new URLSearchParams(query))),
+})
 
 /** What an account has stored for its QR codes. */
 export const qrSettings = subject({
@@ -32,9 +31,6 @@ export const qrSettings = subject({
     )
     const exists = db.prepare<{ found: number }, [AccountId]>(
       'SELECT 1 AS found FROM qr_logos WHERE account_id = ?',
-    )
-    const presets = db.prepare<{ id: number; name: string; options: string }, [AccountId]>(
-      'SELECT id, name, options FROM qr_presets WHERE account_id = ? ORDER BY name',
     )
     const refs = db.prepare<{ ref: string }, [AccountId]>(
       'SELECT ref FROM qr_refs WHERE account_id = ?',
@@ -50,12 +46,7 @@ export const qrSettings = subject({
 
       hasLogo: (accountId: AccountId): boolean => exists.get(accountId) !== null,
 
-      listPresets: (accountId: AccountId): QrPreset[] =>
-        presets.all(accountId).map(({ id, name, options }) => ({
-          id,
-          name,
-          options: parseStoredOptions(Object.fromEntries(new URLSearchParams(options))),
-        })),
+      listPresets: presets.lister(db),
     }
   },
 
@@ -81,24 +72,8 @@ export const qrSettings = subject({
       },
     }),
 
-    /** Replaces a preset of the same name. False if the account has `PRESETS_MAX` others. */
-    savePreset: authoredWrite('editor', {
-      prepare(db) {
-        const countOthers = db.prepare<{ n: number }, [AccountId, string]>(
-          'SELECT count(*) AS n FROM qr_presets WHERE account_id = ? AND name <> ?',
-        )
-        const save = db.prepare<never, [AccountId, string, string, number]>(
-          `INSERT INTO qr_presets (account_id, name, options, created_at) VALUES (?, ?, ?, ?)
-           ON CONFLICT (account_id, name) DO UPDATE SET options = excluded.options`,
-        )
-        return ({ author, name, options }: PresetCommand): boolean => {
-          const { accountId, now } = author
-          if ((countOthers.get(accountId, name)?.n ?? 0) >= PRESETS_MAX) return false
-          save.run(accountId, name, options, now)
-          return true
-        }
-      },
-    }),
+    savePreset: presets.save,
+    deletePreset: presets.delete,
 
     /** Keeps the newest `REFS_MAX` sources of the account. */
     addRef: authoredWrite('editor', {
@@ -117,16 +92,6 @@ export const qrSettings = subject({
           add.run(accountId, ref, now)
           trim.run(accountId, REFS_MAX)
         }
-      },
-    }),
-
-    deletePreset: authoredWrite('editor', {
-      prepare(db) {
-        const remove = db.prepare<never, [number, AccountId]>(
-          'DELETE FROM qr_presets WHERE id = ? AND account_id = ?',
-        )
-        return ({ author, id }: Authored & { id: number }): void =>
-          void remove.run(id, author.accountId)
       },
     }),
   },

@@ -124,15 +124,15 @@ test('an account has at most 50 templates, and another account sees and deletes 
   const free = await makeMember(app, 'free@example.com')
   const { csrf: token } = await free.get(PATH)
   const save = (name: string) => free.post(PATH, { name, ...NONE, utm_source: name, csrf: token })
-  for (let n = 0; n < 50; n++) expect((await save(`T${n}`)).status).toBe(303)
+  for (let n = 0; n < 50; n++) expect((await save(`Spring offer ${n}`)).status).toBe(303)
   expect((await save('one more')).status).toBe(422)
-  expect((await save('T7')).status).toBe(303)
+  expect((await save('Spring offer 7')).status).toBe(303)
   const pro = await makeMember(app, 'pro@example.com')
   const { campaignTemplates, accounts } = app.administration.data
   const accountId = accounts.findByEmail('free@example.com')?.id ?? 0
   const [id] = campaignTemplates.list(accountId)
   const { text, csrf } = await pro.get(PATH)
-  expect(text).not.toContain('T7')
+  expect(text).not.toContain('Spring offer')
   expect((await pro.post(`${PATH}/delete`, { template: String(id?.id), csrf })).status).toBe(303)
   expect(campaignTemplates.list(accountId)).toHaveLength(50)
 })
