@@ -141,9 +141,16 @@ export class Fonts {
   #load(font: Font): HarfBuzz.Font {
     const known = this.#loaded.get(font)
     if (known) return known
-    const loaded = this.#open(readFileSync(font.path))
-    this.#loaded.set(font, loaded)
-    return loaded
+    try {
+      const loaded = this.#open(readFileSync(font.path))
+      this.#loaded.set(font, loaded)
+      return loaded
+    } catch (error) {
+      // It was removed, or replaced by another version: the next text is set in what is there then.
+      this.#others = undefined
+      this.#found.clear()
+      throw error
+    }
   }
 
   /** The first font of a file of several. */

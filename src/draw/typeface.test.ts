@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { run, scratch } from '../../test/support/decode-qr.ts'
 import { NOTO_FONTS, testWith } from '../../test/support/tools.ts'
 import { layOutCaption } from './caption.ts'
@@ -136,6 +136,17 @@ test('damaged and hostile font files are left out', async () => {
   run('mkfifo', files.path('pipe.ttf'))
   await loadTypeface([folder, files.path('empty.ttf'), '/no/such/folder'])
   expect(findMissing('Menü 日')).toEqual(['日'])
+})
+
+testNoto('a font that is removed fails one text, and is not used any more', async () => {
+  using files = scratch()
+  const font = files.path('thai.ttf')
+  copyFileSync('/usr/share/fonts/truetype/noto/NotoSansThai-Regular.ttf', font)
+  await loadTypeface([files.dir])
+  expect(findMissing('ไทย')).toEqual([])
+  rmSync(font)
+  expect(() => setLine('ไทย')).toThrow('ENOENT')
+  expect(findMissing('ไทย')).toEqual(['ไ', 'ท', 'ย'])
 })
 
 test('a line breaks between words, and inside of scripts without spaces', async () => {
