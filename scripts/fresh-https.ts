@@ -1,5 +1,5 @@
 /**
- * The way of a stranger to a short link over https: a fresh Debian, one file, one command, and the
+ * How long a short link over https takes on a fresh Debian: one file, one command, and the
  * test authority Pebble in the place of Let's Encrypt. Needs root, debootstrap, curl and Go:
  * node scripts/run.mjs scripts/fresh-https.ts
  */

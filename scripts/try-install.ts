@@ -1,5 +1,5 @@
 /**
- * Installs dist/release/ as a stranger does: `bun scripts/try-install.ts ROOT …`. Each ROOT is the
+ * Tries dist/release/ on fresh systems: `bun scripts/try-install.ts ROOT …`. Each ROOT is the
  * folder of a fresh system (`debootstrap --variant=minbase trixie ROOT`), used up by this. Runs the
  * blocks of docs/operations/install.md in it, the package and then the tarball, and prints the time
  * from the download to the first redirect. Needs root. A script stands for systemd.

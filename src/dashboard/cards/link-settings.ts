@@ -39,7 +39,7 @@ import {
 
 /** What can be changed about a link, as one form. A field that is not sent changes nothing. */
 
-export const SETTINGS_DONE = 'Saved. It takes effect immediately, also for printed QR codes.'
+const SETTINGS_DONE = 'Saved. It takes effect immediately, also for printed QR codes.'
 
 /** The fields that may be refused, in the order of the form. */
 const FIELDS = [
