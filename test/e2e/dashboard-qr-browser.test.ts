@@ -135,6 +135,8 @@ test('a file is downloaded with the fields as they are, and the code stays in vi
       const box = await page.locator(part).boundingBox()
       expect(box && box.y >= 0 && box.y + box.height <= size.height).toBe(true)
     }
+    // The form is dim until then.
+    await page.locator('#qr-preview img[src*="margin=7"]').waitFor()
     expect(await violations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(size.width)
   }
