@@ -23,6 +23,7 @@ import { domainSite } from './redirect/domain-routes.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
+import { wellKnownRoutes } from './redirect/well-known-routes.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
@@ -76,7 +77,7 @@ export async function startApp(config: Config, outside: Outside) {
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, redirects } = service
-  const { cluster, otherChanges, journal, visits } = service
+  const { cluster, otherChanges, journal, visits, unknownPaths } = service
   for (const part of background) part.close()
   service.certificates?.close()
   dashboard.imports.close()
@@ -94,6 +95,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
       remake?.close(),
       flusher.close().catch(unlessHitsCanWait),
       visits?.flusher.close(),
+      unknownPaths.close(),
     ])
   } finally {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
@@ -149,6 +151,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
+    .use(wellKnown(service))
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
@@ -173,7 +176,9 @@ function answerer(
     (unmatched) =>
       answerShortLink(follow, unmatched) ??
       refuseUnknownPath(service, unmatched, { duringMaintenance }),
-  ).use(domainSite(service, follow.answer))
+  )
+    .use(wellKnown(service))
+    .use(domainSite(service, follow.answer))
   const foreign = linkSite(
     service,
     (unmatched) =>
@@ -205,12 +210,17 @@ const linkSite = (
     .use(closingConnections(service))
     .use(datedHeads())
     .use(errorResponses({ ...service, answerUnmatched }))
+    .use(compressed())
+    .use(countUnsent(service))
 
 const severalHosts = (): Response =>
   Response.json(
     { error: 'Invalid Host: must be one name' },
     { status: 400, headers: DEFAULT_HEADERS },
   )
+
+const wellKnown = (service: Service) =>
+  wellKnownRoutes({ ...service, operatorContact: service.config.operatorContact })
 
 const localCertificateRoutes = (service: Service) =>
   certificateRoutes({

@@ -271,6 +271,38 @@ export const domains = sqliteTable(
 )
 
 /**
+ * Files by which phones open apps for addresses of a domain: see `addresses/app-files.ts`. A domain
+ * of 0 is the primary one.
+ */
+export const appFiles = sqliteTable(
+  'app_files',
+  {
+    domainId: integer('domain_id').notNull(),
+    kind: text({ enum: ['apple', 'android'] }).notNull(),
+    /** JSON. */
+    content: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.domainId, table.kind] })],
+)
+
+/**
+ * How often visitors asked for a path that names no link, by UTC day: see
+ * `addresses/unknown-paths.ts`. A domain of 0 is the primary one.
+ */
+export const unknownPaths = sqliteTable(
+  'unknown_paths',
+  {
+    domainId: integer('domain_id').notNull(),
+    /** Counted from 1970. */
+    day: integer().notNull(),
+    /** In small letters. */
+    path: text().notNull(),
+    count: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.domainId, table.path] })],
+)
+
+/**
  * The links of a tag in the order of their ids. Triggers on `links` derive it from `links.tags`.
  * WITHOUT ROWID.
  */
