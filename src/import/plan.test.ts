@@ -388,3 +388,34 @@ test('a row that repeats one which cannot be imported is no repetition', async (
   const { rows } = await imported([content], { dryRun: true })
   expect(outcomesOf(rows)).toEqual(['invalid_url', 'created'])
 })
+
+const database = new Database(':memory:')
+database.run('CREATE TABLE urls (id INT, short_url TEXT, long_url TEXT, team TEXT, spare TEXT)')
+database.run("INSERT INTO urls VALUES (1, 'a-b', 'https://e.com', 'Sales', NULL)")
+
+const WITH_TEAM: [string, Content][] = [
+  [
+    'CSV',
+    'id,url,slug,team,spare,flag\n1,https://e.com,a-b,Sales,,0\n2,https://e.org,c-d,IT,,no\n',
+  ],
+  ['JSON', '[{"id":7,"url":"https://e.com","slug":"a-b","team":{"name":"Sales"},"spare":[]}]'],
+  [
+    'SQL',
+    "INSERT INTO urls (id, url, keyword, team, spare) VALUES (1,'https://e.com','a','IT','');",
+  ],
+  ['SQLite', new Uint8Array(database.serialize())],
+]
+
+test.each(WITH_TEAM)(
+  'of %s, columns that have values and no meaning are named once',
+  async (_, file) => {
+    const { lines, summary } = await imported([file])
+    expect(lines[0]).toMatchObject({ url: 'https://e.com' })
+    expect(summary.unread).toEqual(['team'])
+  },
+)
+
+test('of a file with a name in each row, some names are kept', async () => {
+  const rows = Array.from({ length: 90 }, (_, n) => ({ url: 'https://e.com', [`x${n}`]: 'y' }))
+  expect((await imported([JSON.stringify(rows)])).summary.unread).toHaveLength(50)
+})

@@ -63,6 +63,8 @@ export interface Found {
   rows: number
   /** Rows that cannot be imported, whatever the service has. */
   bad: number
+  /** Names of columns that have values, and no meaning here. */
+  unread: string[]
 }
 
 /** The steps of reading, in this order. */
@@ -106,8 +108,8 @@ export async function* readImport<As extends keyof SentRows>(
   options: ReadOptions<As>,
 ): AsyncGenerator<Reading<SentRows[As]>, void> {
   const scan = yield* firstPass(files, options)
-  const { format, rows, bad } = scan
-  yield { found: { format, rows, bad } }
+  const { format, rows, bad, unread } = scan
+  yield { found: { format, rows, bad, unread } }
   yield* secondPass(scan, options)
 }
 
@@ -125,13 +127,15 @@ async function* firstPass(
     format,
     rows: 0,
     bad: 0,
+    unread: [],
     domains: new RowDomains(options),
     paths: new PathKeys(),
     ownPaths: new PathKeys(),
     names: new PathKeys(),
   }
   let reportedAt = monotonicClock()
-  for await (const row of linksOf(scan, options)) {
+  const unread = new Set<string>()
+  for await (const row of linksOf(scan, options, unread)) {
     if (++scan.rows > rowsMax) {
       throw new SourceError(`has more than ${rowsMax.toLocaleString('en')} rows.`)
     }
@@ -141,6 +145,7 @@ async function* firstPass(
     }
     addRow(scan, row, options)
   }
+  scan.unread = [...unread]
   pages.requireComplete()
   if (scan.rows === 0) {
     const names = files
@@ -174,10 +179,11 @@ const isOwnLine = (row: Row): row is OwnLine => 'text' in row
 async function* linksOf(
   { sources }: Pick<Scan, 'sources'>,
   { dateFormat }: ImportOptions,
+  unread?: Set<string>,
 ): AsyncGenerator<Row, void> {
   for (const { format, rows } of sources) {
     const dialect: Dialect = { ...formatOf(format), dateFormat }
-    for await (const row of rows()) yield 'text' in row ? row : linkOf(row, dialect)
+    for await (const row of rows()) yield 'text' in row ? row : linkOf(row, dialect, unread)
   }
 }
 

@@ -76,7 +76,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   const answers = new Answers(deps)
   const find = linkFinder(deps)
   const gate = new PasswordGate(deps)
-  const show = previewer(deps, answers)
+  const show = previewer({ ...deps, chooser }, answers)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
   const follow = follower({ ...deps, ...FOUND, holdsBack, isUnlocked, chooser })
@@ -100,7 +100,8 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
           ? find(urlPath, domain)
           : found
       const first = before ? current(before) : find(urlPath, domain)
-      const shown = first.isPreview && show(first, { headers, domain, account, client })
+      const query = queryOf(request.url)
+      const shown = first.isPreview && show(first, { headers, query, domain, account, client })
       if (shown) return shown
       const attempt = await attemptOf(protectedIn(first), headers, sent, client)
       const found = current(first)
@@ -108,7 +109,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
         text: found.path,
         rest: found.rest,
         asked: text || '/',
-        query: queryOf(request.url),
+        query,
         isHit: method !== 'HEAD' && !first.isPreview,
         attempt,
         get: (name: string) => headers.get(name),

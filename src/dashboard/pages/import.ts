@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
-import { isCreated, OUTCOME_WORDS, OUTCOMES } from '../../import/outcomes.ts'
+import { isCreated, OUTCOME_WORDS, OUTCOMES, unreadText } from '../../import/outcomes.ts'
 import { countRows, type Summary } from '../../import/run.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
@@ -258,7 +258,10 @@ function progressCard({ phase, file, done, rows: total }: ImportJob): Html {
   </section>`
 }
 
-function outcomeTable({ format, counts, hits, lost }: Summary, phase: ImportJob['phase']): Html {
+function outcomeTable(
+  { format, counts, hits, lost, unread }: Summary,
+  phase: ImportJob['phase'],
+): Html {
   const { label, note } = formatOf(format)
   const lostText = Object.entries(lost).map(([name, n]) => `${parts.count(n)} × ${name}`)
   const rows = OUTCOMES.map((outcome) => [outcome, counts[outcome] ?? 0] as const).filter(
@@ -266,7 +269,8 @@ function outcomeTable({ format, counts, hits, lost }: Summary, phase: ImportJob[
   )
   return html`<p>Recognized as ${label}. ${note}
       ${hits > 0 && `Hits without dates: ${parts.count(hits)}.`}
-      ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}</p>
+      ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}
+      ${visible(unreadText(unread))}</p>
     ${parts.table(
       phase === 'done' ? 'Result of the import' : 'What the import will do',
       rows,
