@@ -7,7 +7,7 @@ import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
 import { compressed } from './http/compression.ts'
-import { crossOriginReads } from './http/cors.ts'
+import { crossOriginRequests } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
 import { refuseUnknownPath, refuseUnmatched } from './http/guard.ts'
 import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from './http/headers.ts'
@@ -119,7 +119,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
     .use(datedHeads())
-    .use(crossOriginReads(service))
+    .use(crossOriginRequests(service))
     .use(
       errorResponses({
         ...service,

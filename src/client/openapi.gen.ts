@@ -170,6 +170,11 @@ export interface Schemas {
   };
   LinkChange: {
     /**
+     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+     * @example https://example.com/spring?from=poster
+     */
+    url?: string;
+    /**
      * @description Shown in the dashboard only.
      * @example Poster
      */

@@ -62,16 +62,22 @@ export const apiKeys = sqliteTable(
     lastUsedAt: integer('last_used_at'),
     /** Chosen by the key's owner; null for keys without a name. */
     name: text(),
-    /** A `read` key cannot create or change links. */
-    scope: text({ enum: ['read', 'write'] })
+    /** What it may do: see `accounts/keys.ts`. */
+    scope: text({ enum: ['read', 'write', 'create', 'manage'] })
       .notNull()
       .default('write'),
     /** The e-mail address of the person who created it; null for the command line. */
     createdBy: text('created_by'),
+    /** Requests of this key in any 60 seconds; null: as many as those of its account. */
+    perMinute: integer('per_minute'),
+    /** Origins of pages that may send requests with it; null for none. */
+    origins: text({ mode: 'json' }).$type<string[]>(),
   },
   (table) => [
     uniqueIndex('api_keys_hash').on(table.hash),
     index('api_keys_account').on(table.accountId),
+    // Few keys have origins, and each preflight looks for one.
+    index('api_keys_origins').on(table.id).where(sql`origins IS NOT NULL`),
   ],
 )
 

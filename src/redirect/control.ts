@@ -1,4 +1,4 @@
-import { apiKeyOf, findAccount } from '../accounts/keys.ts'
+import { apiKeyOf, findAccount, payerOf } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import { decodePath, lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
@@ -92,7 +92,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
-      account = findAccount(deps, apiKeyOf(headers))
+      account = payerOf(findAccount(deps, apiKeyOf(headers)))
       const current = (found: FoundPath) =>
         found.code !== undefined && versions.ofKey(found.code) !== found.version
           ? find(urlPath, domain)
@@ -127,7 +127,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     }
   }
   const answerForm = (path: string, request: Request): Promise<Answer> | undefined => {
-    const account = findAccount(deps, apiKeyOf(request.headers))
+    const account = payerOf(findAccount(deps, apiKeyOf(request.headers)))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
     const found = find(path, domains.ofRequest(request))
     return found.isPreview ? undefined : protectedIn(found) && answer(path, request, found)
