@@ -2,6 +2,7 @@ import { Elysia, type InternalRoute } from 'elysia'
 import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
+import { compatibleRefusal, compatibleRoutes } from './compatible/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
@@ -128,8 +129,10 @@ function routes(service: Service, follow: ControlFollower) {
         answerUnmatched: (unmatched): Response | Promise<Response> =>
           answerIfShortLink(service, follow, unmatched) ??
           refuseUnmatched(service, http, unmatched),
-        findPage: (failed): Response | undefined =>
-          isDashboardPath(failed.path) ? errorPage(dashboard, failed, http) : undefined,
+        findAnswer: (failed): Response | undefined =>
+          isDashboardPath(failed.path)
+            ? errorPage(dashboard, failed, http)
+            : compatibleRefusal(failed, config),
       }),
     )
     .use(compressed())
@@ -152,6 +155,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
     .use(wellKnown(service))
+    .use(config.compatibleApis ? compatibleRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
@@ -252,13 +256,18 @@ function redirectFollower(service: Service) {
   })
 }
 
-/** `answerShortLink`, for a path that no route of the service reserves. */
+/**
+ * `answerShortLink`, for a path that no route of the service reserves. Aliases below `/rest/` are
+ * older than its routes.
+ */
 const answerIfShortLink = (
   { aliasRules }: Service,
   follow: ControlFollower,
   unmatched: UnmatchedRequest,
 ): Promise<Response> | undefined =>
-  aliasRules.isReserved(unmatched.path.slice(1)) ? undefined : answerShortLink(follow, unmatched)
+  aliasRules.isReserved(unmatched.path.slice(1)) && !/^\/rest\/(?!v3\/)/i.test(unmatched.path)
+    ? undefined
+    : answerShortLink(follow, unmatched)
 
 /**
  * The answer to a request without a route that may be one for a short link: for a path of several

@@ -31,7 +31,8 @@ const LAYERS: readonly string[] =
   `
   lib errors draw config hot db accounts limits maintenance
   http addresses certificates blocklist hits visits links lists import analytics moderation qr data
-  cluster redirect status dashboard openapi client backup data-folder threads service app cli main
+  cluster redirect status dashboard compatible openapi client backup data-folder threads service app
+  cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)
