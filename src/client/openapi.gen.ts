@@ -233,6 +233,28 @@ export interface Schemas {
     /** @description The alias that people see; on another domain as `//go.example/menu`. Null: the newest on the domain of the link. */
     display_alias?: string | null;
   };
+  LinkHistory: {
+    items: Schemas["HistoryEvent"][];
+    /** @description For `before`; null on the last page. */
+    next: string | null;
+  };
+  HistoryEvent: {
+    /** @example 2026-03-01T12:00:00.000Z */
+    at: string;
+    kind: "created" | "destination" | "destinations" | "aliases" | "domain" | "password" | "state" | "moved" | "disabled" | "enabled" | "deleted" | "restored" | "dead" | "alive";
+    actor: Schemas["HistoryActor"];
+    /** @description A URL of `created` and `destination`; a list of `destinations`, and of `aliases` the paths that were removed or added; a host of `domain`, null for the primary one; an object of the changed properties of `state`; the names of the accounts of `moved`; the reason of `disabled`; the code of `deleted`. Else null. Never a password. */
+    before: unknown;
+    /** @description A URL of `created` and `destination`; a list of `destinations`, and of `aliases` the paths that were removed or added; a host of `domain`, null for the primary one; an object of the changed properties of `state`; the names of the accounts of `moved`; the reason of `disabled`; the code of `deleted`. Else null. Never a password. */
+    after: unknown;
+    /** @description More than 1: a batch that had the link. */
+    links: number;
+  };
+  HistoryActor: {
+    kind: "person" | "key" | "command_line" | "schedule" | "owner";
+    /** @description At the time of the event. */
+    name: string | null;
+  };
   ImportedLink: {
     /** @description The code that the link gets. Absent: one is generated. */
     code?: string | null;
@@ -493,6 +515,12 @@ export interface Schemas {
     tag?: string;
     /** @description What visitors find. */
     state?: "active" | "paused" | "expired" | "scheduled" | "unused";
+  };
+  linkHistory_query: {
+    /** @description Maximum number of events. */
+    limit?: number;
+    /** @description Events before this one: `next` of the page before. */
+    before?: string;
   };
   hits_query: {
     /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */
