@@ -24,7 +24,7 @@ export interface CallOptions {
 
 export interface ListOptions extends CallOptions, Query<'listLinks'> {}
 export interface OwnListOptions extends CallOptions, Query<'listOwnLinks'> {}
-export interface HistoryOptions extends CallOptions, Query<'linkHistory'> {}
+export interface HistoryOptions extends CallOptions, Query<'history'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
 export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format'> {}
 

@@ -243,16 +243,15 @@ export interface Schemas {
     at: string;
     kind: "created" | "destination" | "destinations" | "aliases" | "domain" | "password" | "state" | "moved" | "disabled" | "enabled" | "deleted" | "restored" | "dead" | "alive";
     actor: Schemas["HistoryActor"];
-    /** @description A URL of `created` and `destination`; a list of `destinations`, and of `aliases` the paths that were removed or added; a host of `domain`, null for the primary one; an object of the changed properties of `state`; the names of the accounts of `moved`; the reason of `disabled`; the code of `deleted`. Else null. Never a password. */
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code. Else null. */
     before: unknown;
-    /** @description A URL of `created` and `destination`; a list of `destinations`, and of `aliases` the paths that were removed or added; a host of `domain`, null for the primary one; an object of the changed properties of `state`; the names of the accounts of `moved`; the reason of `disabled`; the code of `deleted`. Else null. Never a password. */
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code. Else null. */
     after: unknown;
-    /** @description More than 1: a batch that had the link. */
+    /** @description More than 1: of a batch. */
     links: number;
   };
   HistoryActor: {
     kind: "person" | "key" | "command_line" | "schedule" | "owner";
-    /** @description At the time of the event. */
     name: string | null;
   };
   ImportedLink: {
@@ -516,10 +515,10 @@ export interface Schemas {
     /** @description What visitors find. */
     state?: "active" | "paused" | "expired" | "scheduled" | "unused";
   };
-  linkHistory_query: {
-    /** @description Maximum number of events. */
+  history_query: {
+    /** @description How many events to give. */
     limit?: number;
-    /** @description Events before this one: `next` of the page before. */
+    /** @description `next` of the page before. */
     before?: string;
   };
   hits_query: {

@@ -43,10 +43,15 @@ test('created links of a batch are found by the range of their ids only', () => 
   expect(countOf('link_event_links')).toBe(4)
 })
 
-test('a part joins the last event if it is alike, of the same account and a minute old at most', () => {
+test('a part joins the last event if it is alike, a minute old at most, and of other links', () => {
   const { add, ofLink } = setUp()
   const part = (links: number[], now: number, more: Partial<NewEvent> = {}) =>
     add({ kind: 'created', links, isPart: true, ...more }, now)
+  add({ links: [20, 21], isPart: true }, 0)
+  add({ links: [21, 22], isPart: true }, 0)
+  add({ links: [23, 24], isPart: true }, 0)
+  const moves = [20, 21, 22, 23].map((id) => ofLink(id).map(({ links }) => links))
+  expect(moves).toEqual([[2], [4, 2], [4], [4]])
   part([1, 2], 0)
   part([3, 4], MINUTE - 1)
   part([5], 2 * MINUTE - 2)

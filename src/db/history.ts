@@ -87,13 +87,16 @@ export const eventRecorder = perConnection((db) => {
     'DELETE FROM link_events WHERE account_id = ?1 AND id <= ?2',
   ].map((sql) => db.prepare<null, [number, number]>(sql))
   const addLinks = db.prepare<null, [number, number, number]>(
-    'INSERT OR IGNORE INTO link_event_links (event_id, link_id, last_link) VALUES (?, ?, ?)',
+    'INSERT INTO link_event_links (event_id, link_id, last_link) VALUES (?, ?, ?)',
   )
   const grow = db.prepare<{ id: number }, (string | number | null)[]>(
     `UPDATE link_events SET links = links + ?1, at = ?2
      WHERE id = (SELECT id FROM link_events WHERE account_id = ?3 ORDER BY id DESC LIMIT 1)
        AND link_id IS NULL AND at > ?2 - ${PARTS_MS} AND kind = ?4 AND actor_kind = ?5
-       AND actor IS ?6 AND before IS ?7 AND after IS ?8 RETURNING id`,
+       AND actor IS ?6 AND before IS ?7 AND after IS ?8 AND NOT EXISTS (
+         SELECT 1 FROM link_event_links WHERE event_id = link_events.id
+           AND link_id IN (SELECT value FROM json_each(?9)))
+     RETURNING id`,
   )
   return ({ kind, accountId, links, by, before, after, isPart = false }: NewEvent): void => {
     const [first] = links
@@ -106,7 +109,9 @@ export const eventRecorder = perConnection((db) => {
       if (last !== undefined) for (const removal of removals) removal.run(accountId, last)
       return id
     }
-    const batch = isPart ? grow.get(count, by.now, accountId, ...about)?.id : undefined
+    const batch = isPart
+      ? grow.get(count, by.now, accountId, ...about, JSON.stringify(links))?.id
+      : undefined
     if (batch === undefined && count === 1) {
       add(first)
       if (kind !== 'created') removeOldest.run(first)

@@ -21,7 +21,7 @@ export const historyRoutes = (deps: Deps) =>
     },
     {
       detail: operation({
-        id: 'linkHistory',
+        id: 'history',
         summary: 'What was changed about a link, and by whom',
         description:
           'Newest first: the last 400 days, and at most 500 events of a link beside batches. A ' +
