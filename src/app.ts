@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
+import { historyRoutes } from './history/routes.ts'
 import { compressed } from './http/compression.ts'
 import { crossOriginRequests } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
@@ -102,7 +103,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['links.index', 'hits.prune'] })
+    await writer.close({ drop: ['links.index', 'hits.prune', 'history.prune'] })
     cluster?.close()
     otherChanges?.close()
     await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))
@@ -142,6 +143,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(linkLookupRoutes(service))
     .use(ownListRoutes(service))
     .use(linkPropertyRoutes(service))
+    .use(historyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
     .use(hitRoutes(service))

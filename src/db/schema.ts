@@ -370,6 +370,54 @@ export const disabledCodes = sqliteTable('disabled_codes', {
   disabledAt: integer('disabled_at').notNull(),
 })
 
+/**
+ * What happened to links, and who did it: see `db/history.ts`. A batch of links has one row,
+ * and `link_event_links`.
+ */
+export const linkEvents = sqliteTable(
+  'link_events',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    /** Null for a batch. */
+    linkId: integer('link_id'),
+    /** The account that has the link now. */
+    accountId: integer('account_id').notNull(),
+    at: integer().notNull(),
+    kind: text().notNull(),
+    actorKind: text('actor_kind').notNull(),
+    /** The name of the person or key at that time; null for all others. */
+    actor: text(),
+    /** JSON; null where nothing is said. */
+    before: text(),
+    after: text(),
+    /** How many links it concerned. */
+    links: integer().notNull().default(1),
+  },
+  (table) => [
+    index('link_events_account').on(table.accountId),
+    index('link_events_link').on(table.linkId).where(sql`link_id IS NOT NULL`),
+  ],
+)
+
+/**
+ * The links of a batch. Those that it created have one row for all: their ids follow one another.
+ * WITHOUT ROWID.
+ */
+export const linkEventLinks = sqliteTable(
+  'link_event_links',
+  {
+    eventId: integer('event_id').notNull(),
+    /** The first one. */
+    linkId: integer('link_id').notNull(),
+    lastLink: integer('last_link').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.eventId, table.linkId] }),
+    index('link_event_links_link').on(table.linkId),
+    index('link_event_links_range').on(table.linkId).where(sql`last_link > link_id`),
+  ],
+)
+
 /** Hosts that the owner of the service has blocked, with all names below them. */
 export const blockedHosts = sqliteTable('blocked_hosts', {
   /** The host in the form of `hostOf` (src/blocklist/match.ts). */
