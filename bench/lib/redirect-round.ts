@@ -14,7 +14,7 @@ import {
   sendOwn,
 } from './load-parts.ts'
 import { isInstalled } from './machine.ts'
-import { followLink, HitCheck, requireComparable } from './redirect-check.ts'
+import { followLink, HitCheck, requireAnswer, requireComparable } from './redirect-check.ts'
 import type { Target } from './request.ts'
 import type { Figures, RoundResult } from './rounds.ts'
 import type { Findings, LoadOptions, Metric } from './scenario.ts'
@@ -57,6 +57,8 @@ export interface Contender {
   loops?: 'connections' | 'kept'
   /** Default: that of the code. */
   pathOf?: (link: Link) => string
+  /** In place of the redirect of the code. */
+  targetOf?: (link: Link) => Target
   /** Sent with each request, and forwarded to the destination. */
   query?: string
   /** Headers of visitors, which take turns. */
@@ -142,10 +144,13 @@ export async function measureRedirects(
   await forEach(links, async (link) => {
     requireComparable(server.name, await followLink(server, link), contender.addedHeaders)
   })
+  const targets = targetsFor(contender)
+  // wrk checks only the status.
+  if (contender.targetOf) await forEach(targets, (target) => requireAnswer(server, target))
   const settle = async () => {
     if (client && dataDir) await untilCounted(client, dataDir)
   }
-  const loops = { targets: targetsFor(contender), hits, settle, options }
+  const loops = { targets, hits, settle, options }
   const figures = isLimited
     ? await measureLimited(server, loops)
     : await measureLoops(server, contender.loops, loops)
@@ -157,8 +162,8 @@ export async function measureRedirects(
 }
 
 /** Each link, or each visitor with one of the links. */
-export function targetsFor({ links, query, pathOf, visitors }: Contender): Target[] {
-  const plain = targetsOf(links, query, pathOf)
+export function targetsFor({ links, query, pathOf, targetOf, visitors }: Contender): Target[] {
+  const plain = targetOf ? links.map(targetOf) : targetsOf(links, query, pathOf)
   if (!visitors) return plain
   return visitors.map((headers, n) => ({ ...(plain[n % plain.length] as Target), headers }))
 }

@@ -105,6 +105,8 @@ export interface Label {
   title: string
   caption: string
   address: string
+  /** What visitors can do with the address. */
+  hint?: string
 }
 
 export interface Sheet {
@@ -119,11 +121,11 @@ export const LABEL_SIDE_MIN_MM = 15
 const PADDING_MM = 1
 /** Many printers cannot print up to the edges of the paper: only marks for cutting are there. */
 const EDGE_MM = 4
-const TYPE_MM = { title: 3.6, caption: 3.2, address: 2.7 }
+const TYPE_MM = { title: 3.6, caption: 3.2, address: 2.7, hint: 2.2 }
 const TEXT_COLOR = '#18181b'
 
 export type TextName = keyof typeof TYPE_MM
-const TEXT_NAMES = ['title', 'caption', 'address'] as const
+const TEXT_NAMES = ['title', 'caption', 'address', 'hint'] as const
 
 /** One page of labels. */
 export function layOutSheet(sheet: Sheet, logo?: Logo): Page {
@@ -156,7 +158,7 @@ export function findLeftOut({ grid, labels, options }: Sheet): LeftOut {
       // The form says it of the text that all labels have.
       if (!label || !first || first.line || name === 'caption') continue
       left.undrawn.push(name)
-      left.missing.push(...findMissing(label[name]))
+      left.missing.push(...findMissing(label[name] ?? ''))
     }
   }
   return { ...left, missing: [...new Set(left.missing)].slice(0, MISSING_MAX) }
@@ -281,7 +283,7 @@ const heightOf = (lines: readonly TextLine[]): number =>
 function fittingLines(label: Label, room: { width: number; height: number }): TextLine[] {
   const lines: TextLine[] = []
   for (const name of TEXT_NAMES) {
-    const found = linesOf(label[name], name, room.width)
+    const found = linesOf(label[name] ?? '', name, room.width)
     if (heightOf([...lines, ...found]) <= room.height) lines.push(...found)
   }
   return lines

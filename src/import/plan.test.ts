@@ -181,6 +181,27 @@ test('without hits, a maximum is what is left of it', async () => {
   expect(summary.hits).toBe(0)
 })
 
+test('paths behind addresses are added to all destinations that can have them, on request', async () => {
+  const rule = (to: string) => ({
+    conditions: [{ type: 'device', matchValue: 'ios' }],
+    longUrl: to,
+  })
+  const links = [
+    { shortCode: 'one-1', longUrl: 'https://e.com/1' },
+    { shortCode: 'two-2', longUrl: 'https://e.com/2#part' },
+    { shortCode: 'six-6', longUrl: 'https://e.com/6', redirectRules: [rule('https://e.com/#ios')] },
+  ]
+  const file = JSON.stringify(links)
+  const forwardingIn = async (options: Partial<ImportOptions>) => {
+    const { lines, rows } = await imported([file], options)
+    return lines.map(({ forward_path }, at) => [forward_path, rows[at]?.message])
+  }
+  const note = 'Paths behind its address are not added: its destination has a fragment (#)'
+  const lost = [undefined, note]
+  expect(await forwardingIn({ appendPaths: true })).toEqual([['append', ''], lost, lost])
+  expect(await forwardingIn({})).toEqual(Array(3).fill([undefined, '']))
+})
+
 test('what Hopcode does not have is listed for each row and as a sum', async () => {
   const links = [
     { key: 'a', domain: 'd.test', url: 'https://e.com/1', geo: { DE: 'x' }, ios: 'y' },

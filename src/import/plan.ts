@@ -1,6 +1,7 @@
 import { addressText, findPathProblem, smallPath } from '../addresses/address.ts'
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
+import { cannotForward, type LinkProperties } from '../links/property-table.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, KNOWN, type OpenSource, openSource } from './formats.ts'
@@ -22,6 +23,8 @@ export interface ImportOptions extends DomainOptions {
   withoutHits?: boolean | undefined
   passwords?: PasswordOption | undefined
   skipDisabled?: boolean | undefined
+  /** Every link adds the path behind its address to its destination, if it can. */
+  appendPaths?: boolean | undefined
   dateFormat?: Dialect['dateFormat']
   dryRun?: boolean | undefined
 }
@@ -370,8 +373,20 @@ const UNKNOWN_DOMAIN =
 
 function notesOf(link: SourceLink, options: ImportOptions): string[] {
   const lost = link.lost.length > 0 ? [`Not imported: ${link.lost.join(', ')}`] : []
-  return [...link.notes, ...lost, ...(isPausedFor(link, options) ? [NO_PASSWORD] : [])]
+  return [
+    ...link.notes,
+    ...lost,
+    ...(isPausedFor(link, options) ? [NO_PASSWORD] : []),
+    ...(options.appendPaths && !canAppend(link) ? [NO_PATHS] : []),
+  ]
 }
+
+const canAppend = ({ url, fields }: SourceLink): boolean => {
+  const destinations = (fields.destinations ?? []) as LinkProperties['destinations']
+  return !cannotForward({ forward_path: 'append', destinations }, url)
+}
+
+const NO_PATHS = 'Paths behind its address are not added: its destination has a fragment (#)'
 
 const NO_PASSWORD = 'Its password was not imported: set one, and resume the link'
 
@@ -393,6 +408,7 @@ function lineOf(link: SourceLink, options: ImportOptions, { domains, paths }: Sc
     ...(most !== undefined && { max_hits: left }),
     ...(hits > 0 && !options.withoutHits && { hits }),
     ...(isPaused && { paused: true }),
+    ...(options.appendPaths && canAppend(link) && { forward_path: 'append' }),
     ...keptPasswordOf(link, options),
     ...(host && { domain: host }),
     ...(aliases.length > 0 &&

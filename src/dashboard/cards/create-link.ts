@@ -165,12 +165,13 @@ function sharedUrl({ url = '', text = '' }: Query): string | undefined {
 export function createForm(context: PageContext, isFragment: boolean): Html {
   const shared = sharedUrl(context.query)
   const url = typed(context, 'url', shared)
-  const path = typed(context, 'code')
+  const path = typed(context, 'code', context.query.code)
   const isRefused = context.refusal !== undefined && context.form.has('url')
   const properties = newPropertyFields(context, isRefused)
   const first = url.error ? 'url' : path.error ? 'code' : properties.hasError ? undefined : 'url'
   const domains = domainChoice(context)
-  const isFocused = isFragment || isRefused || shared !== undefined
+  const isFilled = shared !== undefined || context.query.code !== undefined
+  const isFocused = isFragment || isRefused || isFilled
   const focus = (name: string) => isFocused && name === first && { autofocus: true }
   return parts.form(
     context.user,
@@ -219,13 +220,13 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
 }
 
 /** Absent for an account that may use no domain beside the primary one. */
-function domainChoice({ deps, user, form, refusal }: PageContext): Html | false {
+function domainChoice({ deps, user, form, refusal, query }: PageContext): Html | false {
   const { domains } = deps.data
   const { id } = user.account
   const hosts = domains.listFor(id).map(({ host }) => host)
   if (hosts.length === 0) return false
   const standard = () => deps.addresses.namedHost(domains.defaultOf(id)) ?? ''
-  const value = refusal && form.has('domain') ? form.text('domain') : standard()
+  const value = refusal && form.has('domain') ? form.text('domain') : (query.domain ?? standard())
   return parts.select({
     name: 'domain',
     label: 'Domain',

@@ -89,6 +89,7 @@ function checkFile({ deps, user: { account, person }, form }: PageContext): void
       dateFormat: chosen(form, 'date_format', DATE_FORMATS) || undefined,
       withoutHits: form.text('without_hits') === '1',
       skipDisabled: form.text('skip_disabled') === '1',
+      appendPaths: form.text('append_paths') === '1',
     },
   )
 }
@@ -165,6 +166,11 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
         parts.checkbox({
           name: 'skip_disabled',
           label: 'Leave out disabled links, which are imported paused otherwise',
+        }),
+        parts.checkbox({
+          name: 'append_paths',
+          label:
+            'Add paths behind an address to its destination, as Shlink does where it is set so',
         }),
         parts.checkbox({ name: 'without_hits', label: 'Start all hits at 0' }),
         // The import of a checked file is the next step.

@@ -4,6 +4,7 @@ import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
+import { historyCard, putBack } from '../cards/history.ts'
 import { HIT_COUNT_ID, linkSections } from '../cards/hits.ts'
 import {
   destinationCards,
@@ -59,6 +60,11 @@ export const linkPages = signedInPages({
       ({ form }) => `?done=${isToPause(form) ? 'paused' : 'resumed'}`,
     ),
   },
+  'GET /app/links/:code/history': viewer((context) => linkPage(context, 'history')),
+  'POST /app/links/:code/history': {
+    role: 'editor',
+    ...linkForm('history', putBack, () => '/history?done=put-back'),
+  },
   'GET /app/links/:code/delete': editor(deletePage),
   'POST /app/links/:code/delete': editor(async (context) => {
     const { deps, user } = context
@@ -77,7 +83,7 @@ export const linkPages = signedInPages({
   },
 })
 
-type Tab = 'overview' | 'qr' | 'destinations' | 'settings'
+type Tab = 'overview' | 'qr' | 'destinations' | 'history' | 'settings'
 
 /** A form that changes a link of the account. `next`: the end of the path of the page after it. */
 function linkForm(
@@ -102,6 +108,7 @@ const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   undone: 'The link is not deleted.',
+  'put-back': 'The former destination is back. It takes effect immediately.',
   ruled: 'Saved. It takes effect immediately, also for printed QR codes.',
 }
 
@@ -109,6 +116,7 @@ const TABS: readonly { tab: Tab; label: string; path: string }[] = [
   { tab: 'overview', label: 'Overview', path: '' },
   { tab: 'qr', label: 'QR code', path: '/qr' },
   { tab: 'destinations', label: 'Destinations', path: '/destinations' },
+  { tab: 'history', label: 'History', path: '/history' },
   { tab: 'settings', label: 'Settings', path: '/settings' },
 ]
 
@@ -146,6 +154,7 @@ async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Pro
   if (tab === 'qr') return qrCard(context, link)
   if (tab === 'destinations') return destinationCards(context, link, properties.destinations)
   if (tab === 'settings') return settingsCards(context, link, properties)
+  if (tab === 'history') return historyCard(context, link)
   const { hits, visitors } = await linkSections(context)
   return html`
     <div class="link-overview">
