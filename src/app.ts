@@ -2,12 +2,14 @@ import { Elysia, type InternalRoute } from 'elysia'
 import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
+import { compatibleRefusal, compatibleRoutes } from './compatible/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
+import { historyRoutes } from './history/routes.ts'
 import { compressed } from './http/compression.ts'
-import { crossOriginReads } from './http/cors.ts'
+import { crossOriginRequests } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
 import { refuseUnknownPath, refuseUnmatched } from './http/guard.ts'
 import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from './http/headers.ts'
@@ -101,7 +103,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['links.index', 'hits.prune'] })
+    await writer.close({ drop: ['links.index', 'hits.prune', 'history.prune'] })
     cluster?.close()
     otherChanges?.close()
     await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))
@@ -121,15 +123,17 @@ function routes(service: Service, follow: ControlFollower) {
     .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
     .use(datedHeads())
-    .use(crossOriginReads(service))
+    .use(crossOriginRequests(service))
     .use(
       errorResponses({
         ...service,
         answerUnmatched: (unmatched): Response | Promise<Response> =>
           answerIfShortLink(service, follow, unmatched) ??
           refuseUnmatched(service, http, unmatched),
-        findPage: (failed): Response | undefined =>
-          isDashboardPath(failed.path) ? errorPage(dashboard, failed, http) : undefined,
+        findAnswer: (failed): Response | undefined =>
+          isDashboardPath(failed.path)
+            ? errorPage(dashboard, failed, http)
+            : compatibleRefusal(failed, config),
       }),
     )
     .use(compressed())
@@ -139,6 +143,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(linkLookupRoutes(service))
     .use(ownListRoutes(service))
     .use(linkPropertyRoutes(service))
+    .use(historyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
     .use(hitRoutes(service))
@@ -152,6 +157,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
     .use(wellKnown(service))
+    .use(config.compatibleApis ? compatibleRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
@@ -252,13 +258,18 @@ function redirectFollower(service: Service) {
   })
 }
 
-/** `answerShortLink`, for a path that no route of the service reserves. */
+/**
+ * `answerShortLink`, for a path that no route of the service reserves. Aliases below `/rest/` are
+ * older than its routes.
+ */
 const answerIfShortLink = (
   { aliasRules }: Service,
   follow: ControlFollower,
   unmatched: UnmatchedRequest,
 ): Promise<Response> | undefined =>
-  aliasRules.isReserved(unmatched.path.slice(1)) ? undefined : answerShortLink(follow, unmatched)
+  aliasRules.isReserved(unmatched.path.slice(1)) && !/^\/rest\/(?!v3\/)/i.test(unmatched.path)
+    ? undefined
+    : answerShortLink(follow, unmatched)
 
 /**
  * The answer to a request without a route that may be one for a short link: for a path of several

@@ -48,6 +48,7 @@ test('every setting has its documented default', () => {
     visitDetails: true,
     countryFile: undefined,
     countryHeader: undefined,
+    compatibleApis: true,
     signUp: 'closed',
     signUpsPerDay: 500,
     sessionIdleMinutes: 30,

@@ -362,6 +362,10 @@ const Environment = z.object({
     .regex(/^[\w-]{1,64}$/, 'must be the name of a header, such as CF-IPCountry')
     .optional()
     .describe('Header in which a trusted proxy sends the country of a visitor.'),
+  COMPATIBLE_APIS: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether tools for YOURLS and Shlink can use this service in their place.'),
   LOG_REQUESTS: z
     .enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`)
     .default('none')
@@ -544,6 +548,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     visitDetails: env.VISIT_DETAILS === 'on',
     countryFile: env.COUNTRY_FILE,
     countryHeader: env.COUNTRY_HEADER,
+    compatibleApis: env.COMPATIBLE_APIS === 'on',
     signUp: env.SIGNUP,
     ...signIn,
     signUpsPerDay: env.SIGNUPS_PER_DAY,

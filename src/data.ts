@@ -15,6 +15,7 @@ import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
+import { history } from './history/subject.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
 import { campaignTemplates } from './links/campaign-templates.ts'
@@ -53,6 +54,7 @@ export const subjects = {
   labelFormats,
   campaignTemplates,
   hits,
+  history,
   topLinks,
   visits,
   totals,

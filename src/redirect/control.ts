@@ -1,4 +1,4 @@
-import { apiKeyOf, findAccount } from '../accounts/keys.ts'
+import { apiKeyOf, findAccount, payerOf } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import { decodePath, lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
@@ -76,7 +76,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
   const answers = new Answers(deps)
   const find = linkFinder(deps)
   const gate = new PasswordGate(deps)
-  const show = previewer(deps, answers)
+  const show = previewer({ ...deps, chooser }, answers)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
   const follow = follower({ ...deps, ...FOUND, holdsBack, isUnlocked, chooser })
@@ -94,13 +94,14 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
-      account = findAccount(deps, apiKeyOf(headers))
+      account = payerOf(findAccount(deps, apiKeyOf(headers)))
       const current = (found: FoundPath) =>
         found.code !== undefined && versions.ofKey(found.code) !== found.version
           ? find(urlPath, domain)
           : found
       const first = before ? current(before) : find(urlPath, domain)
-      const shown = first.isPreview && show(first, { headers, domain, account, client })
+      const query = queryOf(request.url)
+      const shown = first.isPreview && show(first, { headers, query, domain, account, client })
       if (shown) return shown
       const attempt = await attemptOf(protectedIn(first), headers, sent, client)
       const found = current(first)
@@ -108,7 +109,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
         text: found.path,
         rest: found.rest,
         asked: text || '/',
-        query: queryOf(request.url),
+        query,
         isHit: method !== 'HEAD' && !first.isPreview,
         attempt,
         get: (name: string) => headers.get(name),
@@ -132,7 +133,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     }
   }
   const answerForm = (path: string, request: Request): Promise<Answer> | undefined => {
-    const account = findAccount(deps, apiKeyOf(request.headers))
+    const account = payerOf(findAccount(deps, apiKeyOf(request.headers)))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
     const found = find(path, domains.ofRequest(request))
     return found.isPreview ? undefined : protectedIn(found) && answer(path, request, found)
