@@ -76,11 +76,17 @@ export async function startApp(config: Config, outside: Outside) {
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, redirects } = service
-  const { cluster, otherChanges, journal, visits } = service
+  const { cluster, otherChanges, journal, visits, outgoing } = service
   for (const part of background) part.close()
   service.certificates?.close()
   dashboard.imports.close()
-  await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
+  // Before the writer, because its tasks write what they have done.
+  await Promise.all([
+    outgoing.close(),
+    keyUses.close(),
+    dashboard.deletion.close(),
+    blocklist.close(),
+  ])
   const unlessHitsCanWait = (error: unknown) => {
     const reason = cluster?.problem
     if (!reason) throw error

@@ -67,6 +67,9 @@ function isAddressRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
 
+const isHostName = (text: string): boolean =>
+  /^[\w.-]{1,253}$/.test(text) && URL.parse(`http://${text}`) !== null && !/^[\d.]+$/.test(text)
+
 /** Values of `sslmode` that Bun's client knows. */
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
@@ -275,6 +278,13 @@ const Environment = z.object({
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
     .describe('IP addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted.'),
+  OUTGOING_HOSTS: list
+    .refine(
+      (entries) => entries.every((entry) => isAddressRange(entry) || isHostName(entry)),
+      'must be names, IP addresses or CIDR ranges',
+    )
+    .default([])
+    .describe('Receivers in your own network that the service may send requests to.'),
   ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
     .default(300)
     .describe('Reads without an API key, unknown codes included, per address. 0: no limit.'),
@@ -490,6 +500,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     operatorName: env.OPERATOR_NAME,
     operatorLogo: env.OPERATOR_LOGO,
     trustedProxies: env.TRUSTED_PROXIES,
+    outgoingHosts: env.OUTGOING_HOSTS,
     // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.
     plans: {
       free: {

@@ -1,0 +1,13 @@
+import { setThreadPriority } from '../lib/priority.ts'
+import { functionService, serveThread } from '../lib/thread.ts'
+import { type OpenTask, type OutgoingSettings, serveTasks } from '../outgoing/thread.ts'
+
+/** What sends requests to the outside, by the names for `Outgoing.wake`. */
+const TASKS: Record<string, OpenTask> = {}
+
+serveThread((settings: OutgoingSettings) => {
+  // Receivers wait; a redirect cannot.
+  setThreadPriority('background')
+  const { functions, close } = serveTasks(TASKS, settings)
+  return functionService(functions, close)
+})
