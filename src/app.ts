@@ -2,6 +2,7 @@ import { Elysia, type InternalRoute } from 'elysia'
 import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
+import { checkerRoutes } from './checks/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
@@ -152,6 +153,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
+    .use(config.checkDestinations ? checkerRoutes(config) : new Elysia())
     .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())

@@ -18,6 +18,7 @@ test('every setting has its documented default', () => {
     dataDir: `${process.cwd()}/data`,
     captionFonts: ['/usr/share/fonts'],
     trustedProxies: [],
+    checkDestinations: false,
     outgoingHosts: [],
     anonymous: { write: 60, read: 300, redirect: 6000 },
     aliases: 'all',

@@ -278,6 +278,10 @@ const Environment = z.object({
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
     .describe('IP addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted.'),
+  CHECK_DESTINATIONS: z
+    .enum(['off', 'on'], 'must be off or on')
+    .default('off')
+    .describe('With on, destinations of links are checked once a week for whether they answer.'),
   OUTGOING_HOSTS: list
     .refine(
       (entries) => entries.every((entry) => isAddressRange(entry) || isHostName(entry)),
@@ -500,6 +504,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     operatorName: env.OPERATOR_NAME,
     operatorLogo: env.OPERATOR_LOGO,
     trustedProxies: env.TRUSTED_PROXIES,
+    checkDestinations: env.CHECK_DESTINATIONS === 'on',
     outgoingHosts: env.OUTGOING_HOSTS,
     // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.
     plans: {

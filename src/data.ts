@@ -11,6 +11,7 @@ import { domains } from './addresses/domains.ts'
 import { aliases } from './addresses/names.ts'
 import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
+import { checks } from './checks/store.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { hits } from './hits/subject.ts'
@@ -49,6 +50,7 @@ export const subjects = {
   labelFormats,
   campaignTemplates,
   hits,
+  checks,
   topLinks,
   visits,
   totals,

@@ -117,7 +117,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage })
   const visits = await openVisits(base, { redirects, data })
-  const outgoing = openOutgoing(base, { redirects })
+  const outgoing = openOutgoing(base, { redirects, storage })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ data, counts: links.hits, clock })
@@ -353,12 +353,20 @@ async function openVisits(
 
 /** The thread that sends requests to the outside. It starts with its first task. */
 function openOutgoing(
-  { config, outside, log, start }: Base,
-  { redirects }: { redirects: RedirectThreads },
+  { config, outside, log, start, folder }: Base,
+  { redirects, storage }: { redirects: RedirectThreads; storage: Storage },
 ): Outgoing {
-  const { dataDir, baseUrl, outgoingHosts, host } = config
-  const outgoingCalls = {}
-  return new Outgoing({
+  const { dataDir, baseUrl, outgoingHosts, host, checkDestinations } = config
+  const { data, cluster } = storage
+  const background = { background: true }
+  const outgoingCalls = {
+    'checks.isMine': () => cluster?.isFirst(folder.host?.id ?? '') ?? true,
+    'checks.schedule': (links: Parameters<typeof data.checks.schedule>[0]) =>
+      data.checks.schedule(links, background),
+    'checks.record': (results: Parameters<typeof data.checks.record>[0]) =>
+      data.checks.record(results, background),
+  }
+  const outgoing = new Outgoing({
     start,
     log,
     calls: outgoingCalls,
@@ -370,6 +378,8 @@ function openOutgoing(
       time: outside.time,
     }),
   })
+  if (checkDestinations) outgoing.wake('checks')
+  return outgoing
 }
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */

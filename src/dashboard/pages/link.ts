@@ -22,6 +22,7 @@ import {
   addressText,
   badge,
   badgesOf,
+  deadText,
   destination,
   type LinkState,
   linkPath,
@@ -118,7 +119,8 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const properties = deps.data.properties.propertiesOf(link.id)
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
-  const state = { link: counted, properties, zone: user.zone, disabled, now: deps.clock() }
+  const dead = deps.deadDestinations?.among([link]).get(link.id)
+  const state = { link: counted, properties, zone: user.zone, disabled, dead, now: deps.clock() }
   const path = linkPath(link.code)
   const tabs = TABS.filter(
     (one) =>
@@ -136,6 +138,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
     main: html`
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, state)}
+      ${deadNotice(user, state)}
       ${await contentOf(context, tab, state)}`,
   })
 }
@@ -190,6 +193,18 @@ function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Htm
       : html`<strong>The operator of this service has disabled this link.</strong> Its visitors get
           “Link disabled”. The reason: ${disabled}`
   return parts.notice('bad', html`<p>${reason}</p>`)
+}
+
+/** The destination did not answer for days. Visitors are redirected as before. */
+function deadNotice(user: CurrentUser, { link, dead }: ZonedState): Html | false {
+  if (!dead) return false
+  const settings = `${linkPath(link.code)}/settings`
+  const change = parts.offer(
+    user,
+    settings,
+    html` <a href="${settings}#field-url">Change the destination</a>`,
+  )
+  return parts.notice('bad', html`<p><strong>${deadText(dead)}.</strong>${change}</p>`)
 }
 
 /** What visitors get, the destination, and facts about the link. */
