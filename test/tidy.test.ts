@@ -29,9 +29,9 @@ const COLUMNS_MAX = 100
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS: readonly string[] =
   `
-  lib errors draw config hot db accounts limits maintenance
-  http addresses certificates blocklist outgoing hits visits links checks lists import analytics moderation qr data
-  cluster redirect status dashboard openapi client backup data-folder threads service app cli main
+  lib errors draw config hot db accounts limits maintenance http addresses certificates blocklist
+  outgoing hits visits links checks lists import analytics moderation qr data cluster redirect
+  status dashboard openapi client backup data-folder threads service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

@@ -108,7 +108,7 @@ function reads(db: Database, baseUrl: string) {
   const domain = db.prepare<object, [string]>('SELECT 1 FROM domains WHERE host = ?')
   return {
     listDue: db.prepare<Candidate, [number]>(
-      `SELECT ${CANDIDATE} FROM link_checks JOIN links l ON l.id = link_id
+      `SELECT ${CANDIDATE} FROM link_checks c JOIN links l ON l.id = c.link_id
        LEFT JOIN hits h ON h.link_id = l.id
        WHERE due_at <= ? ORDER BY due_at LIMIT ${PAGE.due}`,
     ),

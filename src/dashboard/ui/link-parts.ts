@@ -118,8 +118,10 @@ const DEAD_TEXTS: Readonly<Record<string, string>> = {
 }
 
 /** What the checks of a destination have found. */
-export const deadText = ({ status, failingSince }: DeadDestination): string =>
-  `${DEAD_TEXTS[status] ?? `Its destination answers ${status}`}, since ${isoTime(failingSince).slice(0, 10)}`
+export function deadText({ status, failingSince }: DeadDestination): string {
+  const found = DEAD_TEXTS[status] ?? `Its destination answers ${status}`
+  return `${found}, since ${isoTime(failingSince).slice(0, 10)}`
+}
 
 export interface LinkState {
   link: CountedLink
