@@ -492,7 +492,7 @@ export interface Schemas {
     /** @description Only links with this tag. */
     tag?: string;
     /** @description What visitors find. */
-    state?: "active" | "paused" | "expired" | "scheduled" | "unused";
+    state?: "active" | "paused" | "expired" | "scheduled" | "unused" | "dead";
   };
   hits_query: {
     /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */
