@@ -67,8 +67,11 @@ function isAddressRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
 
+/** A name, not a number that URLs read as an address. */
 const isHostName = (text: string): boolean =>
-  /^[\w.-]{1,253}$/.test(text) && URL.parse(`http://${text}`) !== null && !/^[\d.]+$/.test(text)
+  /^[\w.-]+$/.test(text) &&
+  URL.parse(`http://${text}`)?.hostname === text.toLowerCase() &&
+  isIP(text) === 0
 
 /** Values of `sslmode` that Bun's client knows. */
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']

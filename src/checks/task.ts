@@ -5,9 +5,11 @@ import { dayOf, HOURS_OF_DAY, hourOf } from '../hits/series.ts'
 import { MINUTE } from '../lib/clock.ts'
 import { VERSION } from '../lib/version.ts'
 import type { OpenTask } from '../outgoing/thread.ts'
-import { CHECKER_PATH } from './page.ts'
 import type { CheckResult } from './store.ts'
 import { checkDestination, type Finding } from './verdict.ts'
+
+/** The page that explains the checks. */
+export const CHECKER_PATH = '/-/checker'
 
 /** Links that are read at once: memory and transactions stay bounded. */
 const PAGE = { due: 100, swept: 500 }

@@ -69,12 +69,6 @@ interface DashboardOptions {
 /** All dependencies of the pages. */
 export type DashboardDeps = ReturnType<typeof openDashboard>
 
-/** What the checks of destinations have found; undefined without them. */
-const deadDestinations = ({ checks }: Data) => ({
-  among: (links: readonly { id: number }[]) => checks.findDead(links.map(({ id }) => id)),
-  count: (accountId: number) => checks.countDead(accountId),
-})
-
 /**
  * Creates what only the dashboard uses: sessions, imports, the deletion of accounts. The caller
  * closes `deletion` and `imports`, which write in the background.
@@ -100,7 +94,8 @@ export function openDashboard({ config, common, access }: DashboardOptions) {
     operatorName,
     operatorLogo,
     settings: config.settings,
-    deadDestinations: config.checkDestinations ? deadDestinations(data) : undefined,
+    /** Undefined if destinations are not checked. */
+    checks: config.checkDestinations ? data.checks : undefined,
     /** Epoch ms; undefined if no backup was recorded. */
     lastBackupAt: () => lastBackupAt(config.dataDir),
     deletion: new AccountDeletion({ data, links, log, takeOverMs }),

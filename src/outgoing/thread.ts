@@ -71,7 +71,7 @@ export function serveTasks(tasks: Record<string, OpenTask>, settings: OutgoingSe
   const loops = new Map(
     Object.entries(tasks).map(([task, open]) => {
       const onFailure = (reason: string) => void call('failed', { task, reason })
-      return [task, new TaskLoop((wake) => open({ ...host, wake }), onFailure)]
+      return [task, loopOf((wake) => open({ ...host, wake }), onFailure)]
     }),
   )
   return {
@@ -105,44 +105,33 @@ function callerOn(port: MessagePort): TaskHost['call'] {
 }
 
 /** Runs a task when it is woken and when it is due. */
-class TaskLoop {
-  readonly #task: OutgoingTask
-  readonly #onFailure: (reason: string) => void
-  #timer: Timer | undefined
-  #isRunning = false
-  #isWoken = false
-  #isClosed = false
-
-  constructor(open: (wake: () => void) => OutgoingTask, onFailure: (reason: string) => void) {
-    this.#task = open(() => this.wake())
-    this.#onFailure = onFailure
+function loopOf(open: (wake: () => void) => OutgoingTask, onFailure: (reason: string) => void) {
+  let timer: Timer | undefined
+  let [isRunning, isWoken, isClosed] = [false, false, false]
+  const wake = () => {
+    isWoken = true
+    if (!isRunning) void run()
   }
-
-  wake(): void {
-    this.#isWoken = true
-    if (!this.#isRunning) void this.#run()
-  }
-
-  close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
-  async #run(): Promise<void> {
-    this.#isRunning = true
-    clearTimeout(this.#timer)
+  const task = open(wake)
+  const run = async () => {
+    isRunning = true
+    clearTimeout(timer)
     let pauseMs: number | undefined
-    while (this.#isWoken && !this.#isClosed) {
-      this.#isWoken = false
-      pauseMs = await this.#task.run().catch((error: unknown) => {
-        if (!this.#isClosed) this.#onFailure(messageOf(error))
+    while (isWoken && !isClosed) {
+      isWoken = false
+      pauseMs = await task.run().catch((error: unknown) => {
+        if (!isClosed) onFailure(messageOf(error))
         return RETRY_MS
       })
     }
-    this.#isRunning = false
-    if (pauseMs === undefined || this.#isClosed) return
-    this.#timer = setTimeout(() => this.wake(), pauseMs)
+    isRunning = false
+    if (pauseMs !== undefined && !isClosed) timer = setTimeout(wake, pauseMs)
   }
+  const close = () => {
+    isClosed = true
+    clearTimeout(timer)
+  }
+  return { wake, close }
 }
 
 interface OutgoingOptions {

@@ -63,9 +63,8 @@ export async function keepPrinted(
   context: PageContext,
   links: readonly Pick<Link, 'id'>[],
 ): Promise<void> {
-  const { checks } = context.deps.data
-  const linkIds = checks.listUnprinted(links.map(({ id }) => id))
-  if (linkIds.length > 0) await checks.notePrinted({ author: authorOf(context), linkIds })
+  const linkIds = links.map(({ id }) => id)
+  await context.deps.data.checks.notePrinted({ author: authorOf(context), linkIds })
 }
 
 /** Analytics then shows the visits of this source as scans. */

@@ -119,7 +119,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const properties = deps.data.properties.propertiesOf(link.id)
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
-  const dead = deps.deadDestinations?.among([link]).get(link.id)
+  const dead = deps.checks?.findDead([link.id]).get(link.id)
   const state = { link: counted, properties, zone: user.zone, disabled, dead, now: deps.clock() }
   const path = linkPath(link.code)
   const tabs = TABS.filter(

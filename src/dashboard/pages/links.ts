@@ -104,7 +104,7 @@ export async function linksPage(context: PageContext, created?: Created): Promis
 
 /** The number of links whose destinations do not answer, if there are any. */
 function deadTile({ deps, user }: PageContext): Html | false {
-  const dead = deps.deadDestinations?.count(user.account.id) ?? 0
+  const dead = deps.checks?.countDead(user.account.id) ?? 0
   if (dead === 0) return false
   const found = `${parts.plural(dead, 'destination')} ${dead === 1 ? 'does' : 'do'} not answer`
   return parts.notice('bad', html`<p><a href="/app/links?state=dead">${found}</a></p>`)

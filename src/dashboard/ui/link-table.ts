@@ -113,7 +113,7 @@ export async function loadTable(context: PageContext, query: TableQuery): Promis
   const { total, links } = await deps.pages.findPage({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
     const rows = await renderRows(deps, links, query.search)
-    return { ...query, total, linkCount, hasChecks: deps.deadDestinations !== undefined, rows }
+    return { ...query, total, linkCount, hasChecks: deps.checks !== undefined, rows }
   }
   const earlier = Math.min(lastPage(reachable({ ...query, total })), page - 1)
   return loadTable(context, { ...query, page: earlier })
@@ -154,7 +154,7 @@ async function renderRows(
   )
   const reasons = data.moderation.findReasons(links.map(({ code }) => code))
   const aliases = deps.data.aliases.ofLinks(links.map(({ id }) => id))
-  const dead = deps.deadDestinations?.among(links)
+  const dead = deps.checks?.findDead(links.map(({ id }) => id))
   const now = clock()
   return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {
     const { code, properties } = link
