@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
+import { basename } from 'node:path'
 import { DAY } from '../../src/lib/clock.ts'
 import type { Outgoing } from '../../src/outgoing/thread.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { noticesIn } from '../support/dashboard.ts'
 import { inviteTo, makeMember } from '../support/members.ts'
-import { openReusedWorker } from '../support/reused-worker.ts'
+import { openQuickWorker, openReusedWorker } from '../support/reused-worker.ts'
 
 /** Checks of destinations: the setting, the page of the checker, and what an account sees. */
 
@@ -104,6 +105,28 @@ test('with it, a followed link is checked by the thread, which connects to nothi
   expect(rowOf(app)?.status).toBe('address_not_allowed')
   expect(site.connections).toBe(0)
   expect(app.log.join()).not.toContain(site.url)
+})
+
+test('a thread that ends is started again, and goes on with what is due', async () => {
+  const workers = new Map<string, Worker>()
+  const openWorker = (url: URL) => {
+    const worker = openQuickWorker(url)
+    workers.set(basename(url.pathname, '.ts'), worker)
+    return worker
+  }
+  await using app = await testApp({ env: ON, openWorker })
+  await app.claim(CODE)
+  await app.call('GET', `/${CODE}`)
+  await eventually('the hit is stored', () =>
+    app.administer(({ db }) => db.query('SELECT 1 FROM hits').get() !== null),
+  )
+  const { data } = app.administration
+  const linkIds = [data.links.findByCode(CODE as never)?.id ?? 0]
+  await data.checks.schedule({ linkIds, now: app.now() - 8 * DAY })
+  await eventually('the thread runs', () => workers.has('outgoing'))
+  workers.get('outgoing')?.terminate()
+  await eventually('it is checked', () => (rowOf(app)?.status ?? null) !== null)
+  await eventually('the log says so', () => app.log.some((line) => /thread.restarted/.test(line)))
 })
 
 test('the checker has a page for those who find it in their logs', async () => {
