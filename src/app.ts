@@ -3,12 +3,14 @@ import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import { checkerRoutes } from './checks/routes.ts'
+import { compatibleRefusal, compatibleRoutes } from './compatible/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
+import { historyRoutes } from './history/routes.ts'
 import { compressed } from './http/compression.ts'
-import { crossOriginReads } from './http/cors.ts'
+import { crossOriginRequests } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
 import { refuseUnknownPath, refuseUnmatched } from './http/guard.ts'
 import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from './http/headers.ts'
@@ -24,6 +26,7 @@ import { domainSite } from './redirect/domain-routes.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
+import { wellKnownRoutes } from './redirect/well-known-routes.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
@@ -77,7 +80,7 @@ export async function startApp(config: Config, outside: Outside) {
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, redirects } = service
-  const { cluster, otherChanges, journal, visits, outgoing } = service
+  const { cluster, otherChanges, journal, visits, outgoing, unknownPaths } = service
   for (const part of background) part.close()
   service.certificates?.close()
   dashboard.imports.close()
@@ -101,12 +104,13 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
       remake?.close(),
       flusher.close().catch(unlessHitsCanWait),
       visits?.flusher.close(),
+      unknownPaths.close(),
     ])
   } finally {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['links.index', 'hits.prune'] })
+    await writer.close({ drop: ['links.index', 'hits.prune', 'history.prune'] })
     cluster?.close()
     otherChanges?.close()
     await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))
@@ -126,15 +130,17 @@ function routes(service: Service, follow: ControlFollower) {
     .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
     .use(datedHeads())
-    .use(crossOriginReads(service))
+    .use(crossOriginRequests(service))
     .use(
       errorResponses({
         ...service,
         answerUnmatched: (unmatched): Response | Promise<Response> =>
           answerIfShortLink(service, follow, unmatched) ??
           refuseUnmatched(service, http, unmatched),
-        findPage: (failed): Response | undefined =>
-          isDashboardPath(failed.path) ? errorPage(dashboard, failed, http) : undefined,
+        findAnswer: (failed): Response | undefined =>
+          isDashboardPath(failed.path)
+            ? errorPage(dashboard, failed, http)
+            : compatibleRefusal(failed, config),
       }),
     )
     .use(compressed())
@@ -144,6 +150,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(linkLookupRoutes(service))
     .use(ownListRoutes(service))
     .use(linkPropertyRoutes(service))
+    .use(historyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
     .use(hitRoutes(service))
@@ -157,6 +164,8 @@ function routes(service: Service, follow: ControlFollower) {
     .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
+    .use(wellKnown(service))
+    .use(config.compatibleApis ? compatibleRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
@@ -181,7 +190,9 @@ function answerer(
     (unmatched) =>
       answerShortLink(follow, unmatched) ??
       refuseUnknownPath(service, unmatched, { duringMaintenance }),
-  ).use(domainSite(service, follow.answer))
+  )
+    .use(wellKnown(service))
+    .use(domainSite(service, follow.answer))
   const foreign = linkSite(
     service,
     (unmatched) =>
@@ -213,12 +224,17 @@ const linkSite = (
     .use(closingConnections(service))
     .use(datedHeads())
     .use(errorResponses({ ...service, answerUnmatched }))
+    .use(compressed())
+    .use(countUnsent(service))
 
 const severalHosts = (): Response =>
   Response.json(
     { error: 'Invalid Host: must be one name' },
     { status: 400, headers: DEFAULT_HEADERS },
   )
+
+const wellKnown = (service: Service) =>
+  wellKnownRoutes({ ...service, operatorContact: service.config.operatorContact })
 
 const localCertificateRoutes = (service: Service) =>
   certificateRoutes({
@@ -250,13 +266,18 @@ function redirectFollower(service: Service) {
   })
 }
 
-/** `answerShortLink`, for a path that no route of the service reserves. */
+/**
+ * `answerShortLink`, for a path that no route of the service reserves. Aliases below `/rest/` are
+ * older than its routes.
+ */
 const answerIfShortLink = (
   { aliasRules }: Service,
   follow: ControlFollower,
   unmatched: UnmatchedRequest,
 ): Promise<Response> | undefined =>
-  aliasRules.isReserved(unmatched.path.slice(1)) ? undefined : answerShortLink(follow, unmatched)
+  aliasRules.isReserved(unmatched.path.slice(1)) && !/^\/rest\/(?!v3\/)/i.test(unmatched.path)
+    ? undefined
+    : answerShortLink(follow, unmatched)
 
 /**
  * The answer to a request without a route that may be one for a short link: for a path of several

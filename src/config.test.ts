@@ -50,6 +50,7 @@ test('every setting has its documented default', () => {
     visitDetails: true,
     countryFile: undefined,
     countryHeader: undefined,
+    compatibleApis: true,
     signUp: 'closed',
     signUpsPerDay: 500,
     sessionIdleMinutes: 30,
@@ -63,6 +64,7 @@ test('every setting has its documented default', () => {
     notFoundUrl: undefined,
     operatorName: undefined,
     operatorLogo: undefined,
+    operatorContact: undefined,
     oidc: undefined,
     passwordSignIn: 'on',
   })

@@ -21,6 +21,8 @@ const Address = z
   .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
+const WebAddress = z.url({ protocol: /^https$/, normalize: true })
+
 const PAGE_URL_MAX_LENGTH = 2048
 
 /** A page that visitors are redirected to, as a `Location` header has it. */
@@ -273,6 +275,13 @@ const Environment = z.object({
     .refine(isLogoFile, 'must be the path of a PNG or SVG file of at most 64 KiB')
     .optional()
     .describe('Logo on the pages for visitors: the path of a PNG or SVG file.'),
+  OPERATOR_CONTACT: z
+    .union(
+      [z.email().transform((address) => `mailto:${address}`), WebAddress],
+      'must be an e-mail address or an https:// URL',
+    )
+    .optional()
+    .describe('Where to report security problems, in security.txt: an e-mail address or a URL.'),
   CAPTION_FONTS: list
     .refine((paths) => paths.every((path) => existsSync(path)), 'must name files or folders')
     .default(['/usr/share/fonts'])
@@ -358,7 +367,9 @@ const Environment = z.object({
   VISIT_DETAILS: z
     .enum(['on', 'off'], 'must be on or off')
     .default('on')
-    .describe('Whether referrer, country, device and bots of redirects are counted.'),
+    .describe(
+      'Whether referrer, country, device and bots of redirects, and unknown paths are counted.',
+    ),
   COUNTRY_FILE: z
     .string()
     .optional()
@@ -368,6 +379,10 @@ const Environment = z.object({
     .regex(/^[\w-]{1,64}$/, 'must be the name of a header, such as CF-IPCountry')
     .optional()
     .describe('Header in which a trusted proxy sends the country of a visitor.'),
+  COMPATIBLE_APIS: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether tools for YOURLS and Shlink can use this service in their place.'),
   LOG_REQUESTS: z
     .enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`)
     .default('none')
@@ -506,9 +521,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     notFoundUrl: env.NOT_FOUND_URL,
     operatorName: env.OPERATOR_NAME,
     operatorLogo: env.OPERATOR_LOGO,
+    operatorContact: env.OPERATOR_CONTACT,
     trustedProxies: env.TRUSTED_PROXIES,
-    checkDestinations: env.CHECK_DESTINATIONS === 'on',
-    outgoingHosts: env.OUTGOING_HOSTS,
     // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.
     plans: {
       free: {
@@ -542,7 +556,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     aliases: env.ALIASES ?? env.IMPORT_ALIASES ?? trusted,
     destinationRules: env.DESTINATION_RULES ?? trusted,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
-    ...pathsOf(env),
+    ...independent(env),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
@@ -551,6 +565,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     visitDetails: env.VISIT_DETAILS === 'on',
     countryFile: env.COUNTRY_FILE,
     countryHeader: env.COUNTRY_HEADER,
+    compatibleApis: env.COMPATIBLE_APIS === 'on',
     signUp: env.SIGNUP,
     ...signIn,
     signUpsPerDay: env.SIGNUPS_PER_DAY,
@@ -570,9 +585,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   }
 }
 
-const pathsOf = (env: z.output<typeof Environment>) => ({
+/** Some that depend on no other setting. */
+const independent = (env: z.output<typeof Environment>) => ({
   captionFonts: env.CAPTION_FONTS.map((path) => resolve(path)),
   blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
+  checkDestinations: env.CHECK_DESTINATIONS === 'on',
+  outgoingHosts: env.OUTGOING_HOSTS,
 })
 
 function signInProvider(env: z.output<typeof Environment>) {

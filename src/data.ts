@@ -7,13 +7,16 @@ import { registrations } from './accounts/operations/registration.ts'
 import { secondFactors } from './accounts/second-factor.ts'
 import { sessions } from './accounts/sessions.ts'
 import { totals } from './accounts/totals.ts'
+import { appFiles } from './addresses/app-files.ts'
 import { domains } from './addresses/domains.ts'
 import { aliases } from './addresses/names.ts'
+import { unknownPaths } from './addresses/unknown-paths.ts'
 import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
 import { checks } from './checks/store.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
+import { history } from './history/subject.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
 import { campaignTemplates } from './links/campaign-templates.ts'
@@ -40,6 +43,8 @@ export const subjects = {
   moderation,
   blockedHosts,
   domains,
+  appFiles,
+  unknownPaths,
   links,
   lists,
   properties,
@@ -51,6 +56,7 @@ export const subjects = {
   campaignTemplates,
   hits,
   checks,
+  history,
   topLinks,
   visits,
   totals,

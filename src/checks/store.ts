@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { eventRecorder } from '../db/history.ts'
 import { type Authored, authoredWrite, subject, write } from '../db/subject.ts'
 import { DAY } from '../lib/clock.ts'
 import { linkEvent } from '../links/events.ts'
@@ -112,6 +113,7 @@ function recordWrite(db: Database) {
        failing_since = iif(?4 = 0, NULL, coalesce(failing_since, ?2))
      WHERE link_id = ?1`,
   )
+  const addEvent = eventRecorder(db)
   const stop = db.prepare<null, [number]>(
     `UPDATE link_checks SET checked_at = NULL, status = NULL, failures = 0, due_at = NULL,
        failing_since = NULL
@@ -132,7 +134,10 @@ function recordWrite(db: Database) {
       const nextAt = failures > 0 ? now + DAY : nextSlot(linkId, now)
       set.run(linkId, now, status, failures, nextAt)
       const isDead = failures >= FAILURES_MAX
-      if (isDead !== before >= FAILURES_MAX) changed.push({ ...link, isDead })
+      if (isDead === before >= FAILURES_MAX) continue
+      changed.push({ ...link, isDead })
+      const kind = isDead ? 'dead' : 'alive'
+      addEvent({ kind, accountId: link.accountId, links: [linkId], by: { now }, after: status })
     }
     return changed
   }

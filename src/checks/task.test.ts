@@ -169,6 +169,13 @@ test.each<Answer>([404, 410, 'no_such_name', 'refused', 'bad_certificate'])(
       [id, true],
       [id, false],
     ])
+    const events = app.db.query(
+      "SELECT link_id, kind, actor_kind, after FROM link_events WHERE kind IN ('dead', 'alive')",
+    )
+    expect(events.values()).toEqual([
+      [id, 'dead', 'schedule', JSON.stringify(String(answer))],
+      [id, 'alive', 'schedule', '"200"'],
+    ])
   },
 )
 

@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts'
 import { findAsset } from './assets.ts'
 import { anonymousPages, type Route } from './page-routes.ts'
 import { accountDomainPages, accountPages } from './pages/account.ts'
+import { activityPages } from './pages/activity.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
@@ -21,9 +22,11 @@ import { qrSettingsPages } from './pages/qr-settings.ts'
 import { securityPages } from './pages/security.ts'
 import { servicePages, serviceSettingsPages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceAppsPages } from './pages/service-apps.ts'
 import { serviceDomainsPages } from './pages/service-domains.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
+import { serviceUnknownPathsPages } from './pages/service-unknown-paths.ts'
 import { signInPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
@@ -54,6 +57,7 @@ export const ROUTES: readonly Route[] = [
   printPages,
   accountPages,
   memberPages,
+  activityPages,
   accountDomainPages,
   qrSettingsPages,
   campaignPages,
@@ -65,6 +69,8 @@ export const ROUTES: readonly Route[] = [
   serviceAccountsPages,
   serviceLinksPages,
   serviceDomainsPages,
+  serviceAppsPages,
+  serviceUnknownPathsPages,
   serviceHostsPages,
   serviceSettingsPages,
   goPages,

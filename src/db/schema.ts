@@ -62,16 +62,22 @@ export const apiKeys = sqliteTable(
     lastUsedAt: integer('last_used_at'),
     /** Chosen by the key's owner; null for keys without a name. */
     name: text(),
-    /** A `read` key cannot create or change links. */
-    scope: text({ enum: ['read', 'write'] })
+    /** What it may do: see `accounts/keys.ts`. */
+    scope: text({ enum: ['read', 'write', 'create', 'manage'] })
       .notNull()
       .default('write'),
     /** The e-mail address of the person who created it; null for the command line. */
     createdBy: text('created_by'),
+    /** Requests of this key in any 60 seconds; null: as many as those of its account. */
+    perMinute: integer('per_minute'),
+    /** Origins of pages that may send requests with it; null for none. */
+    origins: text({ mode: 'json' }).$type<string[]>(),
   },
   (table) => [
     uniqueIndex('api_keys_hash').on(table.hash),
     index('api_keys_account').on(table.accountId),
+    // Few keys have origins, and each preflight looks for one.
+    index('api_keys_origins').on(table.id).where(sql`origins IS NOT NULL`),
   ],
 )
 
@@ -298,6 +304,38 @@ export const domains = sqliteTable(
 )
 
 /**
+ * Files by which phones open apps for addresses of a domain: see `addresses/app-files.ts`. A domain
+ * of 0 is the primary one.
+ */
+export const appFiles = sqliteTable(
+  'app_files',
+  {
+    domainId: integer('domain_id').notNull(),
+    kind: text({ enum: ['apple', 'android'] }).notNull(),
+    /** JSON. */
+    content: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.domainId, table.kind] })],
+)
+
+/**
+ * How often visitors asked for a path that names no link, by UTC day: see
+ * `addresses/unknown-paths.ts`. A domain of 0 is the primary one.
+ */
+export const unknownPaths = sqliteTable(
+  'unknown_paths',
+  {
+    domainId: integer('domain_id').notNull(),
+    /** Counted from 1970. */
+    day: integer().notNull(),
+    /** In small letters. */
+    path: text().notNull(),
+    count: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.domainId, table.path] })],
+)
+
+/**
  * The links of a tag in the order of their ids. Triggers on `links` derive it from `links.tags`.
  * WITHOUT ROWID.
  */
@@ -358,6 +396,54 @@ export const disabledCodes = sqliteTable('disabled_codes', {
   reason: text().notNull(),
   disabledAt: integer('disabled_at').notNull(),
 })
+
+/**
+ * What happened to links, and who did it: see `db/history.ts`. A batch of links has one row,
+ * and `link_event_links`.
+ */
+export const linkEvents = sqliteTable(
+  'link_events',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    /** Null for a batch. */
+    linkId: integer('link_id'),
+    /** The account that has the link now. */
+    accountId: integer('account_id').notNull(),
+    at: integer().notNull(),
+    kind: text().notNull(),
+    actorKind: text('actor_kind').notNull(),
+    /** The name of the person or key at that time; null for all others. */
+    actor: text(),
+    /** JSON; null where nothing is said. */
+    before: text(),
+    after: text(),
+    /** How many links it concerned. */
+    links: integer().notNull().default(1),
+  },
+  (table) => [
+    index('link_events_account').on(table.accountId),
+    index('link_events_link').on(table.linkId).where(sql`link_id IS NOT NULL`),
+  ],
+)
+
+/**
+ * The links of a batch. Those that it created have one row for all: their ids follow one another.
+ * WITHOUT ROWID.
+ */
+export const linkEventLinks = sqliteTable(
+  'link_event_links',
+  {
+    eventId: integer('event_id').notNull(),
+    /** The first one. */
+    linkId: integer('link_id').notNull(),
+    lastLink: integer('last_link').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.eventId, table.linkId] }),
+    index('link_event_links_link').on(table.linkId),
+    index('link_event_links_range').on(table.linkId).where(sql`last_link > link_id`),
+  ],
+)
 
 /** Hosts that the owner of the service has blocked, with all names below them. */
 export const blockedHosts = sqliteTable('blocked_hosts', {

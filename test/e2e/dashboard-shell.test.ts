@@ -105,6 +105,7 @@ const SECTION_PAGES = [
   ['Account', '/app/account', 'General'],
   ['Account', '/app/account/delete', 'General'],
   ['Account', '/app/account/members', 'Members'],
+  ['Account', '/app/account/activity', 'Activity'],
   ['Account', '/app/account/domains', 'Domains'],
   ['Account', '/app/qr', 'QR codes'],
   ['Account', '/app/campaigns', 'Campaigns'],
@@ -117,6 +118,8 @@ const SECTION_PAGES = [
   ['Service', '/app/service/accounts/new', 'Accounts'],
   ['Service', '/app/service/links', 'Links'],
   ['Service', '/app/service/domains', 'Domains'],
+  ['Service', '/app/service/domains/hop.test/apps', 'Domains'],
+  ['Service', '/app/service/unknown-paths', 'Unknown paths'],
   ['Service', '/app/service/hosts', 'Blocked hosts'],
   ['Service', '/app/service/settings', 'Settings'],
 ] as const

@@ -61,6 +61,7 @@ const QUERIES: Record<string, string[]> = {
   'GET /api/export': ['query format'],
   'GET /api/hits': ['query by', 'query from', 'query to'],
   'GET /api/links': ['query limit', 'query offset', 'query search', 'query state', 'query tag'],
+  'GET /api/links/{code}/history': ['query before', 'query limit'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
   'GET /api/visits': VISITS_QUERY,
   'GET /api/links/{code}/visits': VISITS_QUERY,
@@ -110,7 +111,7 @@ const SETTABLE = [
 const OPTIONAL_FIELDS: Record<string, string[]> = {
   'POST /api/shorten': ['code', ...SETTABLE],
   'POST /api/reserve': SETTABLE,
-  'PATCH /api/links/{code}': SETTABLE,
+  'PATCH /api/links/{code}': ['url', ...SETTABLE],
 }
 
 test('every operation documents each parameter once, as the contract lists them', async () => {

@@ -6,7 +6,7 @@ import type { Answer } from './app.ts'
  */
 
 export interface Endpoint {
-  method: 'GET' | 'POST' | 'PATCH'
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** As the spec writes it, with `{code}`. */
   path: string
   budget: 'read' | 'write'
@@ -58,6 +58,8 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
   read('/api/links', { needsKey: true }),
   read('/api/links/{code}', { needsKey: true }),
   { ...write('/api/links/{code}'), method: 'PATCH' },
+  { ...write('/api/links/{code}'), method: 'DELETE' },
+  read('/api/links/{code}/history', { needsKey: true }),
   read('/api/links/{code}/hits', { needsKey: true }),
   write('/api/import'),
   read('/api/export', { needsKey: true }),

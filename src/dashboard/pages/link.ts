@@ -4,6 +4,7 @@ import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
+import { historyCard, putBack } from '../cards/history.ts'
 import { HIT_COUNT_ID, linkSections } from '../cards/hits.ts'
 import {
   destinationCards,
@@ -60,6 +61,11 @@ export const linkPages = signedInPages({
       ({ form }) => `?done=${isToPause(form) ? 'paused' : 'resumed'}`,
     ),
   },
+  'GET /app/links/:code/history': viewer((context) => linkPage(context, 'history')),
+  'POST /app/links/:code/history': {
+    role: 'editor',
+    ...linkForm('history', putBack, () => '/history?done=put-back'),
+  },
   'GET /app/links/:code/delete': editor(deletePage),
   'POST /app/links/:code/delete': editor(async (context) => {
     const { deps, user } = context
@@ -78,7 +84,7 @@ export const linkPages = signedInPages({
   },
 })
 
-type Tab = 'overview' | 'qr' | 'destinations' | 'settings'
+type Tab = 'overview' | 'qr' | 'destinations' | 'history' | 'settings'
 
 /** A form that changes a link of the account. `next`: the end of the path of the page after it. */
 function linkForm(
@@ -103,6 +109,7 @@ const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   undone: 'The link is not deleted.',
+  'put-back': 'The former destination is back. It takes effect immediately.',
   ruled: 'Saved. It takes effect immediately, also for printed QR codes.',
 }
 
@@ -110,6 +117,7 @@ const TABS: readonly { tab: Tab; label: string; path: string }[] = [
   { tab: 'overview', label: 'Overview', path: '' },
   { tab: 'qr', label: 'QR code', path: '/qr' },
   { tab: 'destinations', label: 'Destinations', path: '/destinations' },
+  { tab: 'history', label: 'History', path: '/history' },
   { tab: 'settings', label: 'Settings', path: '/settings' },
 ]
 
@@ -120,7 +128,8 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const dead = deps.checks?.findDead([link.id]).get(link.id)
-  const state = { link: counted, properties, zone: user.zone, disabled, dead, now: deps.clock() }
+  const about = { disabled, dead, isBlocked: isBlocked(deps, link.url), now: deps.clock() }
+  const state = { link: counted, properties, zone: user.zone, ...about }
   const path = linkPath(link.code)
   const tabs = TABS.filter(
     (one) =>
@@ -148,6 +157,7 @@ async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Pro
   if (tab === 'qr') return qrCard(context, link)
   if (tab === 'destinations') return destinationCards(context, link, properties.destinations)
   if (tab === 'settings') return settingsCards(context, link, properties)
+  if (tab === 'history') return historyCard(context, link)
   const { hits, visitors } = await linkSections(context)
   return html`
     <div class="link-overview">
@@ -184,8 +194,9 @@ const whyBlocked = ({ blocklist }: DashboardDeps, url: string | null): string =>
     : 'the host of its destination is on the abuse blocklist'
 
 /** Why the link answers 410, if it does. */
-function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Html | false {
-  if (disabled === undefined && !isBlocked(deps, link.url)) return false
+function stoppedNotice(deps: DashboardDeps, state: ZonedState): Html | false {
+  const { link, disabled } = state
+  if (disabled === undefined && !state.isBlocked) return false
   const reason =
     disabled === undefined
       ? html`<strong>This link does not redirect:</strong> ${whyBlocked(deps, link.url)}. Its
@@ -214,7 +225,7 @@ function factsPart({ deps, user }: PageContext, state: ZonedState): Html {
   const settings = `${path}/settings`
   const { length: count } = properties.destinations
   const whole = user.may('GET', settings) ? `${settings}#field-url` : undefined
-  const isStopped = disabled !== undefined || isBlocked(deps, link.url)
+  const isStopped = disabled !== undefined || state.isBlocked
   const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
   const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })
   return html`<div class="link-facts">

@@ -130,17 +130,21 @@ export interface LinkState {
   disabled: string | undefined
   /** Absent if its destination answers, as far as is known. */
   dead?: DeadDestination | undefined
+  /** The host of the destination is on the blocklist. */
+  isBlocked: boolean
   now: number
 }
 
 /** Why visitors do not reach the destination, or not at once. */
-export function badgesOf({ link, properties, disabled, dead, now }: LinkState): Badge[] {
+export function badgesOf(state: LinkState): Badge[] {
+  const { link, properties, disabled, dead, isBlocked, now } = state
   const { paused, starts_at, expires_at, max_hits, delete_at } = properties
   const isOver =
     (expires_at !== null && expires_at <= now) || (max_hits !== null && link.hitCount >= max_hits)
   const title = disabled && `By the operator: ${disabled}`
   const badges: (Badge | false)[] = [
     disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
+    isBlocked && { label: 'Blocked', kind: 'bad', title: 'Its destination is on the blocklist' },
     delete_at !== null && { label: 'Deleted', kind: 'bad' },
     dead !== undefined && { label: 'Does not answer', kind: 'bad', title: deadText(dead) },
     link.url === null && { label: 'No destination', kind: 'note' },
