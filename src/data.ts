@@ -13,6 +13,7 @@ import { aliases } from './addresses/names.ts'
 import { unknownPaths } from './addresses/unknown-paths.ts'
 import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
+import { checks } from './checks/store.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { history } from './history/subject.ts'
@@ -54,6 +55,7 @@ export const subjects = {
   labelFormats,
   campaignTemplates,
   hits,
+  checks,
   history,
   topLinks,
   visits,

@@ -52,6 +52,7 @@ import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
 import { LinkPages } from './lists/lists.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
+import { Outgoing } from './outgoing/thread.ts'
 import { imageFolder } from './qr/files.ts'
 import { imageReader, QrImages } from './qr/images.ts'
 import type { ReadabilityChecks } from './qr/readability.ts'
@@ -117,10 +118,12 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage })
   const visits = await openVisits(base, { redirects, data })
+  const outgoing = openOutgoing(base, { redirects, storage })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ data, counts: links.hits, clock })
-  const parts = { config, clock, monotonic, random, log, hasher, journal, series, health, visits }
+  const own = { clock, monotonic, random, log, hasher, journal, series, health, visits, outgoing }
+  const parts = { config, ...own }
   const visitDetails = new VisitDetails({
     data,
     series,
@@ -347,6 +350,37 @@ async function openVisits(
   const host = folder.host?.id ?? ''
   const flushMs = outside.visitFlushMs
   return { thread, flusher: new VisitFlusher({ collector: thread, data, host, log, flushMs }) }
+}
+
+/** The thread that sends requests to the outside. It starts with its first task. */
+function openOutgoing(
+  { config, outside, log, start, folder }: Base,
+  { redirects, storage }: { redirects: RedirectThreads; storage: Storage },
+): Outgoing {
+  const { dataDir, baseUrl, outgoingHosts, host, checkDestinations } = config
+  const { data, cluster } = storage
+  const background = { background: true }
+  const outgoingCalls = {
+    'checks.isMine': () => cluster?.isFirst(folder.host?.id ?? '') ?? true,
+    'checks.schedule': (links: Parameters<typeof data.checks.schedule>[0]) =>
+      data.checks.schedule(links, background),
+    'checks.record': (results: Parameters<typeof data.checks.record>[0]) =>
+      data.checks.record(results, background),
+  }
+  const outgoing = new Outgoing({
+    start,
+    log,
+    calls: outgoingCalls,
+    settings: () => ({
+      file: databaseFile(dataDir),
+      baseUrl,
+      hosts: outgoingHosts,
+      own: { host, ports: [redirects.port, redirects.httpsPort] },
+      time: outside.time,
+    }),
+  })
+  if (checkDestinations) outgoing.wake('checks')
+  return outgoing
 }
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */

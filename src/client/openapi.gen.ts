@@ -518,7 +518,7 @@ export interface Schemas {
     /** @description Only links with this tag. */
     tag?: string;
     /** @description What visitors find. */
-    state?: "active" | "paused" | "expired" | "scheduled" | "unused";
+    state?: "active" | "paused" | "expired" | "scheduled" | "unused" | "dead";
   };
   history_query: {
     /** @description How many events to give. */

@@ -258,6 +258,33 @@ export const links = sqliteTable(
   ],
 )
 
+/**
+ * Checks of the destinations of links: see `checks/store.ts`. Triggers on `links` keep the account,
+ * and forget what was found when the destination changes.
+ */
+export const linkChecks = sqliteTable(
+  'link_checks',
+  {
+    linkId: integer('link_id').primaryKey(),
+    accountId: integer('account_id').notNull(),
+    checkedAt: integer('checked_at'),
+    /** The HTTP status of the last check, or why it had no response. */
+    status: text(),
+    /** The first failure since it last answered; null if the last answer was fine. */
+    failingSince: integer('failing_since'),
+    /** Failures since then. Checks that say nothing are not counted. */
+    failures: integer().notNull().default(0),
+    /** The next check; null if the link is not checked. */
+    dueAt: integer('due_at'),
+    /** 1: the account has downloaded codes to print. */
+    printed: integer().notNull().default(0),
+  },
+  (table) => [
+    index('link_checks_due').on(table.dueAt).where(sql`due_at IS NOT NULL`),
+    index('link_checks_dead').on(table.accountId).where(sql`failures >= 3`),
+  ],
+)
+
 /** Domains of short links beside that of `BASE_URL`, which is the primary one: see `addresses/`. */
 export const domains = sqliteTable(
   'domains',
@@ -401,7 +428,7 @@ export const linkEvents = sqliteTable(
 
 /**
  * The links of a batch. Those that it created have one row for all: their ids follow one another.
- * WITHOUT ROWID.
+ * A trigger on `link_events` removes them. WITHOUT ROWID.
  */
 export const linkEventLinks = sqliteTable(
   'link_event_links',

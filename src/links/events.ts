@@ -15,7 +15,7 @@ interface About {
   url?: LinkEvent['url']
 }
 
-type PlainKind = 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored'
+type PlainKind = 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored' | 'dead' | 'alive'
 
 const NONE: readonly never[] = []
 
