@@ -428,7 +428,7 @@ export const linkEvents = sqliteTable(
 
 /**
  * The links of a batch. Those that it created have one row for all: their ids follow one another.
- * WITHOUT ROWID.
+ * A trigger on `link_events` removes them. WITHOUT ROWID.
  */
 export const linkEventLinks = sqliteTable(
   'link_event_links',
