@@ -25,6 +25,7 @@ import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 export type App = Awaited<ReturnType<typeof startApp>>
 
@@ -145,6 +146,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(linkPropertyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
+    .use(webhookRoutes(service))
     .use(hitRoutes(service))
     .use(visitRoutes(service))
     .use(qrApiRoutes(service))

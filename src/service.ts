@@ -68,6 +68,7 @@ import type { ClusterSettings } from './threads/writer.ts'
 import { visitHeaders } from './visits/classify.ts'
 import type { CollectorFunctions, CollectorSettings } from './visits/collector.ts'
 import { VisitFlusher } from './visits/flush.ts'
+import { Webhooks } from './webhooks/control.ts'
 
 /** Dependencies on the outside world: tests pass their own. */
 export interface Outside {
@@ -117,12 +118,12 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage })
   const visits = await openVisits(base, { redirects, data })
-  const outgoing = openOutgoing(base, { redirects })
+  const sending = openOutgoing(base, { redirects, storage, hits: links.hits })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ data, counts: links.hits, clock })
-  const own = { clock, monotonic, random, log, hasher, journal, series, health, visits, outgoing }
-  const parts = { config, ...own }
+  const own = { clock, monotonic, random, log, hasher, journal, series, health, visits }
+  const parts = { config, ...own, ...sending }
   const visitDetails = new VisitDetails({
     data,
     series,
@@ -351,17 +352,32 @@ async function openVisits(
   return { thread, flusher: new VisitFlusher({ collector: thread, data, host, log, flushMs }) }
 }
 
+interface OutgoingParts {
+  redirects: RedirectThreads
+  storage: Storage
+  hits: HitCounts
+}
+
 /** The thread that sends requests to the outside. It starts with its first task. */
-function openOutgoing(
-  { config, outside, log, start }: Base,
-  { redirects }: { redirects: RedirectThreads },
-): Outgoing {
+function openOutgoing(base: Base, { redirects, storage, hits }: OutgoingParts) {
+  const { config, outside, log, start, folder } = base
   const { dataDir, baseUrl, outgoingHosts, host } = config
-  const outgoingCalls = {}
-  return new Outgoing({
+  const { data, cluster, readers } = storage
+  const webhooks: Webhooks = new Webhooks({
+    data,
+    hits,
+    hasher: folder.hasher,
+    ...outside,
+    log,
+    outgoingHosts,
+    wake: () => outgoing.wake('webhooks'),
+    host: folder.host?.id ?? '',
+    others: () => (cluster ? cluster.state?.hosts.map(({ id }) => id) : []),
+  })
+  const outgoing: Outgoing = new Outgoing({
     start,
     log,
-    calls: outgoingCalls,
+    calls: prefixed('webhooks', webhooks.calls),
     settings: () => ({
       file: databaseFile(dataDir),
       baseUrl,
@@ -370,7 +386,14 @@ function openOutgoing(
       time: outside.time,
     }),
   })
+  readers.push(webhooks.reader)
+  if (data.webhooks.isAny()) webhooks.wake()
+  return { outgoing, webhooks }
 }
+
+/** Calls of a task, by their names on the outgoing thread. */
+const prefixed = (task: string, calls: Record<string, (args: never) => unknown>) =>
+  Object.fromEntries(Object.entries(calls).map(([name, call]) => [`${task}.${name}`, call]))
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */
 const openGuards = ({ config, outside }: Base, { data }: Storage) => ({

@@ -30,7 +30,8 @@ const COLUMNS_MAX = 100
 const LAYERS: readonly string[] =
   `
   lib errors draw config hot db accounts limits maintenance
-  http addresses certificates blocklist outgoing hits visits links lists import analytics moderation qr data
+  http addresses certificates blocklist outgoing hits visits links lists import analytics moderation
+  qr webhooks data
   cluster redirect status dashboard openapi client backup data-folder threads service app cli main
 `.match(/\S+/g) ?? []
 

@@ -26,6 +26,7 @@ import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { signInPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
+import { webhookPages } from './pages/webhooks.ts'
 
 /** Each is charged like a page without a session: browsers load it once. */
 const assetFiles = anonymousPages({
@@ -57,6 +58,7 @@ export const ROUTES: readonly Route[] = [
   accountDomainPages,
   qrSettingsPages,
   campaignPages,
+  webhookPages,
   securityPages,
   twoFactorPages,
   analyticsPages,

@@ -1,9 +1,10 @@
 import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 import { type OpenTask, type OutgoingSettings, serveTasks } from '../outgoing/thread.ts'
+import { openWebhooks } from '../webhooks/task.ts'
 
 /** What sends requests to the outside, by the names for `Outgoing.wake`. */
-const TASKS: Record<string, OpenTask> = {}
+const TASKS: Record<string, OpenTask> = { webhooks: openWebhooks }
 
 serveThread((settings: OutgoingSettings) => {
   // Receivers wait; a redirect cannot.

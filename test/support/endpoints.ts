@@ -6,7 +6,7 @@ import type { Answer } from './app.ts'
  */
 
 export interface Endpoint {
-  method: 'GET' | 'POST' | 'PATCH'
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** As the spec writes it, with `{code}`. */
   path: string
   budget: 'read' | 'write'
@@ -67,6 +67,17 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
 ]
 
 export const ALL: readonly Endpoint[] = [...ENDPOINTS, ...BEYOND_THE_SPEC]
+
+/** Those of webhooks, whose chapter is `webhooks.test.ts`. */
+export const WEBHOOKS: readonly Endpoint[] = [
+  read('/api/webhooks', { needsKey: true }),
+  write('/api/webhooks'),
+  { ...write('/api/webhooks/{id}'), method: 'PATCH' },
+  { ...write('/api/webhooks/{id}'), method: 'DELETE' },
+  write('/api/webhooks/{id}/rotate'),
+  write('/api/webhooks/{id}/test'),
+  read('/api/webhooks/{id}/deliveries', { needsKey: true }),
+]
 
 /** The path with a code in it. */
 export const pathOf = ({ path }: Endpoint, code = 'ABCDEF'): string => path.replace('{code}', code)
