@@ -7,7 +7,7 @@ import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
 import { compressed } from './http/compression.ts'
-import { crossOriginReads } from './http/cors.ts'
+import { crossOriginRequests } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
 import { refuseUnknownPath, refuseUnmatched } from './http/guard.ts'
 import { closingConnections, DEFAULT_HEADERS, datedHeads, publicHeaders } from './http/headers.ts'
@@ -23,6 +23,7 @@ import { domainSite } from './redirect/domain-routes.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
+import { wellKnownRoutes } from './redirect/well-known-routes.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -77,7 +78,7 @@ export async function startApp(config: Config, outside: Outside) {
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, redirects } = service
-  const { cluster, otherChanges, journal, visits, outgoing } = service
+  const { cluster, otherChanges, journal, visits, unknownPaths, outgoing } = service
   for (const part of background) part.close()
   service.certificates?.close()
   dashboard.imports.close()
@@ -101,6 +102,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
       remake?.close(),
       flusher.close().catch(unlessHitsCanWait),
       visits?.flusher.close(),
+      unknownPaths.close(),
     ])
   } finally {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
@@ -126,7 +128,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
     .use(datedHeads())
-    .use(crossOriginReads(service))
+    .use(crossOriginRequests(service))
     .use(
       errorResponses({
         ...service,
@@ -157,6 +159,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
+    .use(wellKnown(service))
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
@@ -181,7 +184,9 @@ function answerer(
     (unmatched) =>
       answerShortLink(follow, unmatched) ??
       refuseUnknownPath(service, unmatched, { duringMaintenance }),
-  ).use(domainSite(service, follow.answer))
+  )
+    .use(wellKnown(service))
+    .use(domainSite(service, follow.answer))
   const foreign = linkSite(
     service,
     (unmatched) =>
@@ -213,12 +218,17 @@ const linkSite = (
     .use(closingConnections(service))
     .use(datedHeads())
     .use(errorResponses({ ...service, answerUnmatched }))
+    .use(compressed())
+    .use(countUnsent(service))
 
 const severalHosts = (): Response =>
   Response.json(
     { error: 'Invalid Host: must be one name' },
     { status: 400, headers: DEFAULT_HEADERS },
   )
+
+const wellKnown = (service: Service) =>
+  wellKnownRoutes({ ...service, operatorContact: service.config.operatorContact })
 
 const localCertificateRoutes = (service: Service) =>
   certificateRoutes({

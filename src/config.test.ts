@@ -62,6 +62,7 @@ test('every setting has its documented default', () => {
     notFoundUrl: undefined,
     operatorName: undefined,
     operatorLogo: undefined,
+    operatorContact: undefined,
     oidc: undefined,
     passwordSignIn: 'on',
   })

@@ -21,6 +21,8 @@ const Address = z
   .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
+const WebAddress = z.url({ protocol: /^https$/, normalize: true })
+
 const PAGE_URL_MAX_LENGTH = 2048
 
 /** A page that visitors are redirected to, as a `Location` header has it. */
@@ -270,6 +272,13 @@ const Environment = z.object({
     .refine(isLogoFile, 'must be the path of a PNG or SVG file of at most 64 KiB')
     .optional()
     .describe('Logo on the pages for visitors: the path of a PNG or SVG file.'),
+  OPERATOR_CONTACT: z
+    .union(
+      [z.email().transform((address) => `mailto:${address}`), WebAddress],
+      'must be an e-mail address or an https:// URL',
+    )
+    .optional()
+    .describe('Where to report security problems, in security.txt: an e-mail address or a URL.'),
   CAPTION_FONTS: list
     .refine((paths) => paths.every((path) => existsSync(path)), 'must name files or folders')
     .default(['/usr/share/fonts'])
@@ -351,7 +360,9 @@ const Environment = z.object({
   VISIT_DETAILS: z
     .enum(['on', 'off'], 'must be on or off')
     .default('on')
-    .describe('Whether referrer, country, device and bots of redirects are counted.'),
+    .describe(
+      'Whether referrer, country, device and bots of redirects, and unknown paths are counted.',
+    ),
   COUNTRY_FILE: z
     .string()
     .optional()
@@ -499,6 +510,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     notFoundUrl: env.NOT_FOUND_URL,
     operatorName: env.OPERATOR_NAME,
     operatorLogo: env.OPERATOR_LOGO,
+    operatorContact: env.OPERATOR_CONTACT,
     trustedProxies: env.TRUSTED_PROXIES,
     outgoingHosts: env.OUTGOING_HOSTS,
     // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.

@@ -7,8 +7,10 @@ import { registrations } from './accounts/operations/registration.ts'
 import { secondFactors } from './accounts/second-factor.ts'
 import { sessions } from './accounts/sessions.ts'
 import { totals } from './accounts/totals.ts'
+import { appFiles } from './addresses/app-files.ts'
 import { domains } from './addresses/domains.ts'
 import { aliases } from './addresses/names.ts'
+import { unknownPaths } from './addresses/unknown-paths.ts'
 import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
 import { settings } from './db/settings.ts'
@@ -40,6 +42,8 @@ export const subjects = {
   moderation,
   blockedHosts,
   domains,
+  appFiles,
+  unknownPaths,
   links,
   lists,
   properties,

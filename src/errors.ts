@@ -19,6 +19,10 @@ export const REFUSALS = {
   wrong_password: detailed(403, (code) => `Wrong password for code ${code}`),
   invalid_passcode: detailed(403, (code) => `Invalid passcode for code ${shorten(code)}`),
   read_only_key: fixed(403, 'This API key is read-only'),
+  manage_key_needed: fixed(
+    403,
+    'This API key cannot delete links without their passcodes: an admin can create one that can',
+  ),
   code_not_found: detailed(404, (code) => `Code not found: ${shorten(code)}`),
   link_disabled: detailed(410, (code) => `Link disabled: ${code}`),
   link_expired: detailed(410, (code) => `Link expired: ${code}`),

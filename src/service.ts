@@ -3,6 +3,7 @@ import { KeyUses } from './accounts/key-uses.ts'
 import { type PasswordFunctions, Passwords } from './accounts/passwords.ts'
 import { DomainMap } from './addresses/map.ts'
 import { AliasRules } from './addresses/names.ts'
+import { UnknownPaths } from './addresses/unknown-paths.ts'
 import { PublicUrls } from './addresses/urls.ts'
 import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
@@ -411,7 +412,7 @@ interface LinkParts {
 }
 
 /** Links, their images and their hits. */
-function openLinks({ config, log, folder, start }: Base, { front, storage }: LinkParts) {
+function openLinks({ config, outside, log, folder, start }: Base, { front, storage }: LinkParts) {
   const { data, readers, writer, qr } = storage
   const { db, versions, domains, redirects, blocklist } = front
   const addresses = new PublicUrls({ ...config, domains })
@@ -435,9 +436,17 @@ function openLinks({ config, log, folder, start }: Base, { front, storage }: Lin
     imageReader(images),
     indexReader(indexer),
   )
+  const aliasRules = new AliasRules({ ...config, data })
   return {
     addresses,
-    aliasRules: new AliasRules({ ...config, data }),
+    aliasRules,
+    unknownPaths: new UnknownPaths({
+      data,
+      clock: outside.clock,
+      isOn: config.visitDetails,
+      isReserved: aliasRules.isReserved,
+      flushMs: outside.visitFlushMs,
+    }),
     destinationPolicy: new DestinationPolicy({ ...config, data }),
     hitLimits,
     destinations: new DestinationReads(db, blocklist),

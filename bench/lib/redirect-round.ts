@@ -57,6 +57,8 @@ export interface Contender {
   loops?: 'connections' | 'kept'
   /** Default: that of the code. */
   pathOf?: (link: Link) => string
+  /** In place of the redirect of the code. */
+  targetOf?: (link: Link) => Target
   /** Sent with each request, and forwarded to the destination. */
   query?: string
   /** Headers of visitors, which take turns. */
@@ -157,8 +159,8 @@ export async function measureRedirects(
 }
 
 /** Each link, or each visitor with one of the links. */
-export function targetsFor({ links, query, pathOf, visitors }: Contender): Target[] {
-  const plain = targetsOf(links, query, pathOf)
+export function targetsFor({ links, query, pathOf, targetOf, visitors }: Contender): Target[] {
+  const plain = targetOf ? links.map(targetOf) : targetsOf(links, query, pathOf)
   if (!visitors) return plain
   return visitors.map((headers, n) => ({ ...(plain[n % plain.length] as Target), headers }))
 }

@@ -28,6 +28,8 @@ export interface LoadOptions {
   deployment?: DeploymentOptions
   /** The rate of `mixed`, for `compare`; by default 60 % of the peak that it measures. */
   ratePerSecond?: number
+  /** Rows of the files of `import`, for `compare`; by default a million. */
+  rows?: number
 }
 
 /** A figure of the summary; it may have a target. */

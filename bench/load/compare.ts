@@ -20,7 +20,7 @@ import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts
 import { startServer } from '../lib/server.ts'
 import { addTurns, BATCH_TURN_METRICS, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
-import { importing } from './import.ts'
+import { COMPARED_ROWS, importing } from './import.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 export const compare: Scenario = {
@@ -124,6 +124,7 @@ async function compareScenarios(
       rounds: 1,
       program,
       million,
+      rows: COMPARED_ROWS,
       ...(ratePerSecond && { ratePerSecond }),
     }
     const findings = await scenario.run(single, (line) => say(`  ${line}`))

@@ -14,6 +14,8 @@ import { ACCOUNT_EMAIL, hopcode, WITHOUT_LIMITS } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 
 const ROWS = 1_000_000
+/** In `compare`, which imports every form with both commits in each round. */
+export const COMPARED_ROWS = 200_000
 const SEED = 20_260_301
 const SIGNS = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789'
 const PATH_LENGTH = 6
@@ -76,10 +78,11 @@ export const importing: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  const rows = options.rows ?? ROWS
   const csv = FORMS[0]?.name as string
   const plan: Plan<Form> = {
     variants: FORMS,
-    measure: async (form) => ({ figures: await measureImport(form, options) }),
+    measure: async (form) => ({ figures: await measureImport(form, rows, options) }),
     metrics: [
       { key: 'rate', label: 'rows/s', digits: 0, ratio: false },
       { key: 'again', label: 'rows/s of the same file again', digits: 0, ratio: false },
@@ -99,35 +102,35 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'memory of the command': value(csv, 'command', ' MiB', 0, atMost(250)),
       'growth of the service': value(csv, 'service', ' MiB', 0, atMost(100)),
     },
-    settings: { rows: ROWS },
+    settings: { rows },
     notes: ['A tenth of the paths become aliases, and a few because they differ in letter case.'],
   }
   return await measureVariants(plan, options, say)
 }
 
-async function measureImport(form: Form, options: LoadOptions): Promise<Figures> {
+async function measureImport(form: Form, rows: number, options: LoadOptions): Promise<Figures> {
   using workspace = await emptyWorkspace(options)
   const { program, dataDir, temporaryPath } = workspace
   const file = join(temporaryPath, 'links')
-  await pipeline(Readable.from(textOf(form)), createWriteStream(file))
+  await pipeline(Readable.from(textOf(form, rows)), createWriteStream(file))
   createAccount(program, dataDir)
   await using server = await startServer(hopcode(program, dataDir, WITHOUT_LIMITS))
   const report = join(temporaryPath, 'report.csv')
   const command = [...program, 'import', 'auto', file, '--account', ACCOUNT_EMAIL]
-  const first = await timed(server, [...command, '--report', report], dataDir)
+  const first = await timed(server, [...command, '--report', report], { dataDir, rows })
   if (!existsSync(report)) throw new Error('the import has written no report')
   rmSync(report)
-  const second = await timed(server, command, dataDir)
+  const second = await timed(server, command, { dataDir, rows })
   await server.stop()
   return { ...first, again: second.rate ?? Number.NaN }
 }
 
 /** Kutt's random paths: a few differ in letter case only. A tenth are longer, with a hyphen. */
-function* textOf({ begin, row, between, end }: Form): Generator<string> {
+function* textOf({ begin, row, between, end }: Form, rows: number): Generator<string> {
   const random = seededRandom(SEED)
   const sign = () => SIGNS[Math.floor(random() * SIGNS.length)]
   yield begin
-  for (let n = 0; n < ROWS; n++) {
+  for (let n = 0; n < rows; n++) {
     const path = n % 10 === 0 ? `campaign-${n}` : Array.from({ length: PATH_LENGTH }, sign).join('')
     const text = row({
       path,
@@ -141,7 +144,16 @@ function* textOf({ begin, row, between, end }: Form): Generator<string> {
   yield end
 }
 
-async function timed(server: Server, command: string[], dataDir: string): Promise<Figures> {
+interface Timed {
+  dataDir: string
+  rows: number
+}
+
+async function timed(
+  server: Server,
+  command: string[],
+  { dataDir, rows }: Timed,
+): Promise<Figures> {
   const idle = server.memory().resident
   let highest = idle
   const sample = () => {
@@ -161,9 +173,9 @@ async function timed(server: Server, command: string[], dataDir: string): Promis
   if (code !== 0) throw new Error(`the import ended with ${code}:\n${out}`)
   const used = child.resourceUsage()
   return {
-    rate: (ROWS / (performance.now() - startedAt)) * 1000,
-    commandMicros: Number(used?.cpuTime.total ?? 0) / ROWS,
-    serviceMicros: ((server.cpuSeconds() - cpuBefore) / ROWS) * 1e6,
+    rate: (rows / (performance.now() - startedAt)) * 1000,
+    commandMicros: Number(used?.cpuTime.total ?? 0) / rows,
+    serviceMicros: ((server.cpuSeconds() - cpuBefore) / rows) * 1e6,
     command: Number(used?.maxRSS ?? 0) / MIB,
     service: highest - idle,
   }

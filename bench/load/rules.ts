@@ -1,4 +1,4 @@
-// What do an expiry, a forwarded query and five destinations cost, compared with a plain link?
+// What do rules of links and unknown codes cost, compared with a plain link?
 // npm run bench -- rules --seconds 3 --rounds 5
 import { join } from 'node:path'
 import { atLeast, atMost, main, measureVariants, type Plan, ratio } from '../lib/figures.ts'
@@ -11,14 +11,16 @@ import {
   REDIRECT_METRICS,
   redirectFacts,
 } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import type { Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { startServer } from '../lib/server.ts'
+import type { Link } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 
 export const rules: Scenario = {
   name: 'rules',
-  question: 'What do an expiry, a forwarded query and destinations cost, beside a plain link?',
+  question: 'What do rules of links and unknown codes cost, beside a plain link?',
   run,
 }
 
@@ -39,7 +41,7 @@ const FIVE = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  say('preparing three services and their links')
+  say('preparing the services and their links')
   using workspace = await emptyWorkspace(options)
   const { program, dataDir, temporaryPath } = workspace
   const plain = await hopcodeContender('plain', program, dataDir)
@@ -49,7 +51,16 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const destinations = contenderOf('destinations')
   await setRules(destinations, FIVE)
   const query = { ...withRules, name: 'query', query: QUERY }
-  const contenders: Contender[] = [plain, withRules, query, destinations]
+  const appending = contenderOf('append')
+  await setRules(appending, { forward_path: 'append' })
+  const contenders: Contender[] = [
+    plain,
+    withRules,
+    query,
+    destinations,
+    { ...appending, loops: 'kept', targetOf: appendTo },
+    { name: 'unknown', launch: plain.launch, links: plain.links, loops: 'kept', targetOf: miss },
+  ]
   const plan: Plan<Contender> = {
     variants: contenders,
     measure: (contender) => measureRedirects(contender, options),
@@ -68,6 +79,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'CPU per redirect of the same links': main(
         ratio('destinations', 'plain', 'cpuMicros', atMost(1.3, 1.2)),
       ),
+      'redirects/s of links that append a path of two segments, beside plain links': main(
+        ratio('append', 'plain', 'requestsPerSecond', atLeast(0.9, 0.95)),
+      ),
+      'CPU per request for an unknown code, beside a redirect of a plain link': main(
+        ratio('unknown', 'plain', 'cpuMicros', atMost(1.05, 1)),
+      ),
       'an expiry and `forward_query` with a query, which is merged into that of the destination':
         ratio('query', 'plain', 'cpuMicros'),
     },
@@ -75,6 +92,15 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   }
   return await measureVariants(plan, options, say)
 }
+
+const appendTo = ({ code, url }: Link): Target => ({
+  path: `/${code}/a/b`,
+  status: 302,
+  location: url.replace('?', '/a/b?'),
+})
+
+/** Generated codes have a character less. */
+const miss = ({ code }: Link): Target => ({ path: `/${code}X`, status: 404 })
 
 async function setRules(
   { launch, apiKey, links }: Contender & { apiKey: string },

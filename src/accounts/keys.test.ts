@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { MINUTE } from '../lib/clock.ts'
 import { secureRandom } from '../lib/random.ts'
 import { KeyUses } from './key-uses.ts'
-import { isApiKey, newApiKey } from './keys.ts'
+import { isApiKey, newApiKey, parseKeyRequests, parseOrigins } from './keys.ts'
 import { parseKeyName } from './names.ts'
 
 // design: 4.15 API key format
@@ -68,4 +68,32 @@ test('a flood of keys is held in bounded memory', async () => {
   for (let id = 0; id < 50_000; id++) uses.note(id, 1000)
   await uses.close()
   expect((written[0] as unknown[]).length).toBe(10_000)
+})
+
+test.each<[string, string[] | undefined]>([
+  ['https://shop.example', ['https://shop.example']],
+  [
+    ' HTTPS://Shop.Example:443/ ,http://localhost:8080',
+    ['https://shop.example', 'http://localhost:8080'],
+  ],
+  ['https://a.example https://a.example/', ['https://a.example']],
+  ['https://bücher.example', ['https://xn--bcher-kva.example']],
+  ['', []],
+  ['*', undefined],
+  ['null', undefined],
+  ['shop.example', undefined],
+  ['https://*.example', undefined],
+  ['https://shop.example/path', undefined],
+  ['https://shop.example?', undefined],
+  ['https://user@shop.example', undefined],
+  ['ftp://shop.example', undefined],
+  ['file:///', undefined],
+  [Array.from({ length: 11 }, (_, n) => `https://${n}.example`).join(), undefined],
+])('origins are listed as browsers send them: %s', (text, origins) => {
+  expect(parseOrigins(text)).toEqual(origins as string[])
+})
+
+test('the limit of a key is a number from 1 to 6000', () => {
+  const limits = ['1', '6000', '0', '6001', '-1', '1.5', '', '1e3', '99999'].map(parseKeyRequests)
+  expect(limits).toEqual([1, 6000, ...Array(7).fill(undefined)])
 })

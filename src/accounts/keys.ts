@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import type { Clock } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { AccountReads, KeyHolder, KeyRow, NewKey } from './store.ts'
+import type { AccountReads, KeyHolder, KeyLabel, KeyRow, KeyScope, NewKey } from './store.ts'
 
 /** The characters of a key that its owner may see again, from its start. */
 const SHOWN_LENGTH = 8
@@ -34,7 +34,58 @@ export function findAccount(deps: KeyCheckDeps, key: string | null): KeyHolder |
   return account
 }
 
-export type KeyLabel = Pick<KeyRow, 'name' | 'scope'>
+/** What a route of the API needs of a key. `manage`: what a passcode permits, without one. */
+export type KeyAccess = 'read' | 'create' | 'change' | 'manage'
+
+const ACCESS: Readonly<Record<KeyScope, readonly KeyAccess[]>> = {
+  write: ['read', 'create', 'change'],
+  read: ['read'],
+  create: ['create'],
+  manage: ['read', 'create', 'change', 'manage'],
+}
+
+export const KEY_SCOPES = Object.keys(ACCESS) as KeyScope[]
+
+export const hasAccess = ({ keyScope }: Pick<KeyHolder, 'keyScope'>, access: KeyAccess): boolean =>
+  ACCESS[keyScope].includes(access)
+
+/**
+ * The account that a request is charged to. A key that only creates stands in the source of a page:
+ * what needs no key, or another one, is charged to the address of its caller. `access`: absent for
+ * a public endpoint.
+ */
+export const payerOf = (
+  account: KeyHolder | undefined,
+  access?: KeyAccess,
+): KeyHolder | undefined =>
+  account?.keyScope === 'create' && access !== 'create' ? undefined : account
+
+export const KEY_REQUESTS_DEFAULT = 60
+const KEY_REQUESTS_MAX = 6000
+const ORIGINS_MAX = 10
+export const ORIGINS_LENGTH_MAX = 1000
+
+export const BAD_KEY_REQUESTS = `must be a number from 1 to ${KEY_REQUESTS_MAX}`
+export const BAD_ORIGINS = `must be at most ${ORIGINS_MAX} addresses like https://shop.example`
+
+/** The requests of a key in any 60 seconds. Undefined for a text that is no such number. */
+export function parseKeyRequests(text: string): number | undefined {
+  const isOne = /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= KEY_REQUESTS_MAX
+  return isOne ? Number(text) : undefined
+}
+
+/** Origins that a text lists, as browsers send them. Undefined if one of its parts is none. */
+export function parseOrigins(text: string): string[] | undefined {
+  if (text.length > ORIGINS_LENGTH_MAX) return undefined
+  const parts = text.split(/[\s,]+/).filter((part) => part !== '')
+  const origins = parts.flatMap((part) => {
+    const url = URL.parse(part)
+    const isOrigin = url && /^https?:\/\/[^*]+$/.test(url.origin) && url.href === `${url.origin}/`
+    return isOrigin ? [url.origin] : []
+  })
+  const isValid = origins.length === parts.length && origins.length <= ORIGINS_MAX
+  return isValid ? [...new Set(origins)] : undefined
+}
 
 const FIRST_KEY: KeyLabel = { name: null, scope: 'write' }
 const FIRST_KEY_NAME = 'Default'
@@ -54,13 +105,13 @@ export const hasNoExpiry = ({ endsAt }: Pick<KeyRow, 'endsAt'>): boolean => ends
 /** A new key and its stored form. The key itself is shown once and stored nowhere. */
 export function issueKey(
   { hasher, random }: Pick<KeyDeps, 'hasher' | 'random'>,
-  { name, scope }: KeyLabel = FIRST_KEY,
+  label: KeyLabel = FIRST_KEY,
   createdBy: string | null = null,
 ): { key: string; stored: NewKey } {
   const key = newApiKey(random)
   const hash = hasher.hash('api-key', key)
   const prefix = key.slice(0, SHOWN_LENGTH)
-  return { key, stored: { hash, prefix, lastFour: key.slice(-4), name, scope, createdBy } }
+  return { key, stored: { hash, prefix, lastFour: key.slice(-4), ...label, createdBy } }
 }
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -1,5 +1,7 @@
 const NAME_LENGTH_MAX = 60
 
+export const BAD_KEY_NAME = `must have 1 to ${NAME_LENGTH_MAX} characters`
+
 /** A name for a key: 1 to 60 characters. Undefined for any other text. */
 export function parseKeyName(text: string): string | undefined {
   const spaced = text.trim().replace(/\s+/g, ' ')

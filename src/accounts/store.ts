@@ -33,7 +33,6 @@ export type PersonId = number
 /** The columns of a key that its owner may see. */
 export type KeyRow = Omit<typeof apiKeys.$inferSelect, 'accountId' | 'hash'>
 
-/** A `read` key cannot create or change links. */
 export type KeyScope = KeyRow['scope']
 
 /** The account of a request, and who sends it. */
@@ -47,6 +46,8 @@ export interface Account {
 export interface KeyHolder extends Account {
   by: { keyId: number }
   keyScope: KeyScope
+  perMinute: number | null
+  origins: readonly string[]
 }
 
 /** Flags are 0 and 1. db/schema.ts explains each column. */
@@ -69,10 +70,15 @@ export type MemberRow = Pick<
 /** An account in the list of a person's accounts. */
 export type OwnAccountRow = Pick<AccountRow, 'id' | 'name'> & { role: Role }
 
-export type NewKey = Pick<KeyRow, 'prefix' | 'lastFour' | 'name' | 'scope'> & {
-  hash: Uint8Array
-  createdBy?: string | null
-}
+/** What the creator of a key decides. */
+export type KeyLabel = Pick<KeyRow, 'name' | 'scope'> &
+  Partial<Pick<KeyRow, 'perMinute' | 'origins'>>
+
+export type NewKey = KeyLabel &
+  Pick<KeyRow, 'prefix' | 'lastFour'> & {
+    hash: Uint8Array
+    createdBy?: string | null
+  }
 
 type NewPerson = Pick<PersonRow, 'id' | 'email' | 'accountId' | 'createdAt' | 'passwordHash'> & {
   role: Role
@@ -93,6 +99,8 @@ export interface NewAccount {
   isOwner?: boolean
 }
 
+const NO_ORIGINS: readonly string[] = []
+
 const PERSON = {
   ...getTableColumns(people),
   hasAccount: sql<number>`EXISTS (
@@ -108,6 +116,7 @@ export class AccountReads {
   #hasOwner = false
   readonly #orm
   readonly #byKeyHash
+  readonly #byOrigin
   readonly #byEmail
   readonly #byId
   readonly #personById
@@ -132,12 +141,22 @@ export class AccountReads {
     // Raw SQL, because every request with a key runs it. A JOIN takes five times as long
     // (decision 001).
     this.#byKeyHash = db.prepare<
-      Pick<KeyHolder, 'id' | 'keyScope'> & { keyId: number; plan: Plan | null },
+      Pick<KeyHolder, 'id' | 'keyScope' | 'perMinute'> & {
+        keyId: number
+        plan: Plan | null
+        origins: string | null
+      },
       [Buffer, number]
     >(
-      `SELECT account_id AS id, id AS keyId, scope AS keyScope,
+      `SELECT account_id AS id, id AS keyId, scope AS keyScope, per_minute AS perMinute, origins,
          (SELECT plan FROM accounts WHERE id = account_id AND disabled_at IS NULL) AS plan
        FROM api_keys WHERE hash = ?1 AND (ends_at IS NULL OR ends_at > ?2)`,
+    )
+    this.#byOrigin = db.prepare<object, [string, number]>(
+      `SELECT 1 FROM api_keys, json_each(origins)
+       WHERE origins IS NOT NULL AND value = ?1 AND (ends_at IS NULL OR ends_at > ?2)
+         AND EXISTS (SELECT 1 FROM accounts WHERE id = account_id AND disabled_at IS NULL)
+       LIMIT 1`,
     )
   }
 
@@ -145,8 +164,14 @@ export class AccountReads {
   findByKeyHash(hash: Buffer, now: number): KeyHolder | undefined {
     const found = this.#byKeyHash.get(hash, now)
     if (!found?.plan) return undefined
-    const { id, plan, keyId, keyScope } = found
-    return { id, plan, keyScope, by: { keyId } }
+    const { id, plan, keyId, keyScope, perMinute } = found
+    const origins = found.origins === null ? NO_ORIGINS : JSON.parse(found.origins)
+    return { id, plan, keyScope, perMinute, origins, by: { keyId } }
+  }
+
+  /** Whether a key that is active at `now` may be used by pages of this origin. */
+  isOriginOfKey(origin: string, now: number): boolean {
+    return this.#byOrigin.get(origin, now) !== null
   }
 
   findByEmail(email: string): PersonRow | undefined {

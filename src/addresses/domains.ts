@@ -152,12 +152,16 @@ export const domains = subject({
         const clear = db.prepare<null, [number]>(
           'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
         )
-        const remove = db.prepare<null, [number]>('DELETE FROM domains WHERE id = ?')
+        const removals = [
+          'DELETE FROM app_files WHERE domain_id = ?',
+          'DELETE FROM domains WHERE id = ?',
+        ].map((sql) => db.prepare<null, [number]>(sql))
         return ({ id }: Authored & Pick<Domain, 'id'>): DomainUses | 'removed' | undefined => {
           const uses = reads.usesOf(id)
           if (uses.links + uses.aliases > 0) return uses
           clear.run(id)
-          return remove.run(id).changes > 0 ? 'removed' : undefined
+          const changes = removals.map((removal) => removal.run(id).changes)
+          return changes.at(-1) ? 'removed' : undefined
         }
       },
       events: () => RULES_CHANGED,

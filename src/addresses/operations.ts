@@ -2,8 +2,10 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Author } from '../db/author.ts'
 import type { Authored, DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
+import { PRIMARY_ID } from '../hot/destination-cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { canonicalHost, findHostProblem } from './address.ts'
+import { APP_KINDS, type AppKind, type appFiles, parseAppFile } from './app-files.ts'
 import { DOMAINS_MAX, type Domain, type DomainFields, type domains } from './domains.ts'
 
 /** Changes of the domains with their validation, for the command line and the dashboard. */
@@ -17,7 +19,7 @@ interface MovedLinks {
 }
 
 export interface DomainDeps {
-  data: DataOf<{ domains: typeof domains }> & { links: MovedLinks }
+  data: DataOf<{ domains: typeof domains; appFiles: typeof appFiles }> & { links: MovedLinks }
   baseUrl: string
   clock: Clock
 }
@@ -51,18 +53,37 @@ export async function addDomain(
   return fields
 }
 
-/** Throws `invalid_value`. */
+/** Texts of files; null removes one, and an absent one stays. */
+export type AppFiles = Partial<Record<AppKind, string | null | undefined>>
+
+/** The primary domain has files only. Throws `invalid_value`, with nothing changed. */
 export async function setDomain(
   deps: DomainDeps,
   author: Author,
-  input: DomainInput,
-): Promise<DomainFields> {
-  const before = requireDomain(deps, input.host)
-  const fields = fieldsOf(deps, { ...input, host: before.host }, before)
-  if (!(await deps.data.domains.set({ ...fields, author, id: before.id }))) {
-    throw unknown(before.host)
+  { apple, android, ...input }: DomainInput & AppFiles,
+): Promise<Pick<DomainFields, 'host'>> {
+  const sent = { apple, android }
+  const files = APP_KINDS.flatMap((kind) => {
+    const text = sent[kind]
+    return text === undefined ? [] : [{ kind, content: text && parseAppFile(kind, text) }]
+  })
+  const { host: text, ...settings } = input
+  const isPrimary = canonicalHost(text.trim()) === primaryHost(deps)
+  if (isPrimary && Object.values(settings).some((value) => value !== undefined)) {
+    throw refused(`${text} is the host of BASE_URL: it has app files, and settings for the rest`)
   }
-  return fields
+  const before = isPrimary
+    ? { id: PRIMARY_ID, host: primaryHost(deps) }
+    : requireDomain(deps, input.host)
+  const { id, host } = before
+  if ('access' in before) {
+    const fields = fieldsOf(deps, { ...input, host }, before)
+    if (!(await deps.data.domains.set({ ...fields, author, id }))) throw unknown(host)
+  }
+  for (const file of files) {
+    if (!(await deps.data.appFiles.save({ ...file, author, domainId: id }))) throw unknown(host)
+  }
+  return { host }
 }
 
 /** Links and aliases per write: bounds how long other writes wait. */

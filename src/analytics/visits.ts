@@ -6,7 +6,15 @@ import type { Holder } from '../limits/shared-budget.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
 import type { ScanCount, VisitQuery, VisitSlice, visits } from '../visits/store.ts'
-import { kindOf, OTHER, STORED_KINDS, type StoredKind, visitValue } from '../visits/values.ts'
+import {
+  isWordOf,
+  kindOf,
+  OTHER,
+  STORED_KINDS,
+  type StoredKind,
+  visitKey,
+  visitValue,
+} from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
 export interface DayRange {
@@ -90,7 +98,7 @@ export class VisitDetails {
 
   /**
    * `by`: who reads: one account or public page gets no more time for further requests. `refs`:
-   * words of codes, whose visits are scans. Throws `visits_timeout`.
+   * words of codes, whose visits are scans: together they are one source. Throws `visits_timeout`.
    */
   async of(
     counted: CountedLinks,
@@ -104,7 +112,7 @@ export class VisitDetails {
     // Afterwards, so that there are no more details than hits.
     const hours: [number, number] = [days.from * HOURS_OF_DAY, days.to * HOURS_OF_DAY]
     const { counts } = await this.#options.series.bars(counted, hours)
-    return { ...visitsOf(sums, counts[0] ?? 0), scans: scansOf(scans, days) }
+    return { ...visitsOf(sums, counts[0] ?? 0, refs), scans: scansOf(scans, days) }
   }
 
   async #sumsOf(
@@ -164,11 +172,15 @@ function scansOf(scans: readonly ScanCount[], { from, to }: DayRange): Visits['s
   return { byDay, byLink }
 }
 
-function visitsOf(sums: VisitSums, counted: number): Omit<Visits, 'scans'> {
+function visitsOf(
+  sums: VisitSums,
+  counted: number,
+  refs: readonly string[],
+): Omit<Visits, 'scans'> {
   // Hits of the last quarter of a second may not be counted yet.
   const hits = Math.max(counted, sums.observed)
   const values = Object.fromEntries(
-    STORED_KINDS.map((kind) => [kind, valuesOf(sums, kind)]),
+    STORED_KINDS.map((kind) => [kind, valuesOf(sums, kind, refs)]),
   ) as Visits['values']
   const bots = sumOf(values.bot)
   return {
@@ -182,16 +194,28 @@ function visitsOf(sums: VisitSums, counted: number): Omit<Visits, 'scans'> {
   }
 }
 
-function valuesOf({ counts }: VisitSums, kind: StoredKind): VisitValue[] {
+/** The source of all scans. It has a space, as no word of a code does. */
+const SCANNED = 'qr codes'
+
+function valuesOf({ counts }: VisitSums, kind: StoredKind, refs: readonly string[]): VisitValue[] {
   const grouped = new Map<string, number>()
+  const add = (value: string, count: number) =>
+    count > 0 && grouped.set(value, (grouped.get(value) ?? 0) + count)
   for (const [key, count] of counts) {
     if (kindOf(key) !== kind) continue
-    const value = groupOf(kind, visitValue(key))
-    grouped.set(value, (grouped.get(value) ?? 0) + count)
+    const value = visitValue(key)
+    const isWord = kind === 'referrer' && isWordOf(refs, value)
+    const scans = isWord ? Math.min(count, counts.get(visitKey('scan', value)) ?? 0) : 0
+    add(SCANNED, scans)
+    add(groupOf(kind, value), count - scans)
   }
   return [...grouped]
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
-    .map(([value, count]) => ({ value, name: nameOf(kind, value), hits: count }))
+    .map(([value, count]) => ({
+      value,
+      name: value === SCANNED ? 'QR codes' : nameOf(kind, value),
+      hits: count,
+    }))
 }
 
 const sumOf = (values: readonly VisitValue[]): number =>

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import {
   constants,
+  copyFileSync,
   existsSync,
   lchownSync,
   lstatSync,
@@ -21,7 +22,7 @@ import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { countedOf } from '../hits/cluster-store.ts'
 import { journalFile } from '../hits/hits.ts'
-import { adoptJournal } from '../hits/store.ts'
+import { adoptJournal, findJournalPosition } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { fileTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
@@ -91,7 +92,7 @@ export async function decideOnBackup(
 
 /**
  * Checks the unpacked database, writes its key beside it and creates its journal. A database that
- * contains no key is a copy of this folder's database: it gets the folder's key.
+ * contains no key is a copy of this folder's database: it gets the folder's key and journal.
  */
 async function prepareDatabase(
   folder: string,
@@ -113,7 +114,10 @@ async function prepareDatabase(
       throw new DataError(`${from} is not restored: its secret.key is that of another database.`)
     }
     const described = contents?.manifest ?? countsOf(db)
-    if (!joinCluster || !keepJournal(db, dataDir)) {
+    const isCounting = joinCluster
+      ? keepJournal(db, dataDir)
+      : contents === undefined && copyJournal(db, dataDir, folder)
+    if (!isCounting) {
       using journal = JournalFile.open(journalFile(folder))
       adoptJournal(db, journal.id)
     }
@@ -143,6 +147,25 @@ function keepJournal(db: Database, dataDir: string): boolean {
     if (error instanceof JournalDamaged) return false
     throw error
   }
+}
+
+/**
+ * A copy of this folder's database is given the folder's journal: the next start counts the hits
+ * since the copy, as far as the journal still has them. False if the journal is not of this
+ * database, or not whole.
+ */
+function copyJournal(db: Database, dataDir: string, folder: string): boolean {
+  const file = journalFile(dataDir)
+  if (!existsSync(file)) return false
+  try {
+    using journal = JournalFile.open(file)
+    if (journal.id !== findJournalPosition(db)?.journalId) return false
+  } catch (error) {
+    if (error instanceof JournalDamaged) return false
+    throw error
+  }
+  copyFileSync(file, journalFile(folder), constants.COPYFILE_EXCL)
+  return true
 }
 
 function requirePurpose(

@@ -4,7 +4,7 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { findAccount, issueKey } from '../accounts/keys.ts'
 import type { KeyScope } from '../accounts/store.ts'
 import { HOUR } from '../lib/clock.ts'
-import { createAccount, listAccounts, revoke, rotate, setupLink } from './accounts.ts'
+import { createAccount, createKey, listAccounts, revoke, rotate, setupLink } from './accounts.ts'
 import { PAGE } from './administration.ts'
 import { CommandError } from './errors.ts'
 
@@ -70,6 +70,26 @@ test('key rotate --name --now ends that key and all that it replaced, and keeps 
   const third = keyIn(await rotate(account.deps, { ...KEY, name: 'Shop', now: true }))
   expect(account.working()).toEqual(['Default'])
   expect([second, third].map(account.scopeOf)).toEqual([undefined, 'read'])
+})
+
+test('key create adds a key with its access, which rotate keeps', async () => {
+  using folder = temporaryFolder()
+  using account = await open(folder.path)
+  const { deps } = account
+  const page = { ...KEY, name: 'Page', scope: 'create' as const }
+  const origins = ['https://shop.example']
+  const created = keyIn(await createKey(deps, { ...page, perMinute: 5, origins }))
+  const plain = keyIn(await createKey(deps, { ...page, name: 'Plain' }))
+  const rotated = keyIn(await rotate(deps, { ...KEY, name: 'Page' }))
+  const limits = [created, plain, rotated].map((key) => {
+    const { keyScope, perMinute, origins } = findAccount(deps, key) ?? {}
+    return { keyScope, perMinute, origins }
+  })
+  const own = { keyScope: 'create', perMinute: 5, origins } as const
+  expect(limits).toEqual([own, { ...own, perMinute: 60, origins: [] }, own])
+  await expect(createKey(deps, page)).rejects.toThrow('has this name already')
+  const manager = createKey(deps, { ...KEY, name: 'Robot', scope: 'manage', perMinute: 5 })
+  await expect(manager).rejects.toThrow('--scope create')
 })
 
 test('key revoke ends a key in 24 hours, or with --now at once', async () => {

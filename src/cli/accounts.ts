@@ -1,11 +1,28 @@
-import type { Command } from '@commander-js/extra-typings'
+import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { issueBenchToken } from '../accounts/bench-token.ts'
-import { findKeyByName, hasNoExpiry, issueKey, keyName } from '../accounts/keys.ts'
+import {
+  BAD_KEY_REQUESTS,
+  BAD_ORIGINS,
+  findKeyByName,
+  hasNoExpiry,
+  issueKey,
+  KEY_REQUESTS_DEFAULT,
+  KEY_SCOPES,
+  keyName,
+  parseKeyRequests,
+  parseOrigins,
+} from '../accounts/keys.ts'
+import { BAD_KEY_NAME, parseKeyName } from '../accounts/names.ts'
 import * as operations from '../accounts/operations/accounts.ts'
 import { operator } from '../accounts/operations/asked.ts'
-import { KEY_OVERLAP_MS, revokeKey, rotateKey } from '../accounts/operations/keys.ts'
+import {
+  createKey as addKey,
+  KEY_OVERLAP_MS,
+  revokeKey,
+  rotateKey,
+} from '../accounts/operations/keys.ts'
 import type { Plan } from '../accounts/plans.ts'
-import type { AccountReads, AccountRow, KeyRow, PersonRow } from '../accounts/store.ts'
+import type { AccountReads, AccountRow, KeyRow, KeyScope, PersonRow } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
 import {
@@ -87,8 +104,40 @@ const ANY_KEY =
   'With several keys, --name chooses one; without it the command changes nothing and lists the ' +
   'names. With one key, --name is not needed.'
 
+const SCOPE = new Option('--scope <S>', 'what the key may do')
+  .choices(KEY_SCOPES)
+  .default('write' as const)
+
+/** Refuses a text that is no such value. */
+const parsed =
+  <Value>({ parse, problem }: { parse(text: string): Value | undefined; problem: string }) =>
+  (text: string): Value => {
+    const value = parse(parseText(text))
+    if (value === undefined) throw new InvalidArgumentError(`It ${problem}.`)
+    return value
+  }
+const PER_MINUTE = { parse: parseKeyRequests, problem: BAD_KEY_REQUESTS }
+const ORIGINS = { parse: parseOrigins, problem: BAD_ORIGINS }
+const parseName = parsed({ parse: parseKeyName, problem: BAD_KEY_NAME })
+
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('API keys of accounts')
+  key
+    .command('create')
+    .summary('show a further API key of an account')
+    .description(
+      'Show a further API key. write: create and change links; a new destination or a deletion ' +
+        'needs the passcode. read: nothing is changed. create: only shorten and reserve, for the ' +
+        'source of a web page. manage: also new destinations and deletions without passcodes.',
+    )
+    .requiredOption(...EMAIL)
+    .option(...ACCOUNT)
+    .requiredOption('--name <N>', 'its name, which no other key of the account has', parseName)
+    .addOption(SCOPE)
+    .option('--per-minute <N>', 'requests of a key with the scope create', parsed(PER_MINUTE))
+    .option('--origins <LIST>', 'origins whose pages may use a key that creates', parsed(ORIGINS))
+    .option(...JSON_OBJECT)
+    .action((options) => run('createKey', options))
   key
     .command('rotate')
     .summary('show a new API key; the old one works for 24 more hours')
@@ -129,6 +178,7 @@ export const accountCommands = {
   resetPassword,
   resetTwoFactor,
   setupLink,
+  createKey,
   rotate,
   revoke,
   disableAccount,
@@ -227,6 +277,28 @@ async function sendLink(
 ): Promise<{ link: string; ends_at: string }> {
   const { path, endsAt } = await operations.sendLink(operator(deps), about)
   return { link: deps.baseUrl + path, ends_at: isoTime(endsAt) }
+}
+
+interface NewKeyOptions extends AccountOptions {
+  name: string
+  scope: KeyScope
+  perMinute?: number | undefined
+  origins?: string[] | undefined
+}
+
+export async function createKey(
+  deps: Administration,
+  { email, account: named, name, scope, json, ...options }: NewKeyOptions,
+): Promise<string> {
+  const isForPages = scope === 'create'
+  const { perMinute = isForPages ? KEY_REQUESTS_DEFAULT : null, origins = null } = options
+  if (!isForPages && (perMinute ?? origins) !== null) {
+    throw new CommandError('--per-minute and --origins are for --scope create')
+  }
+  const account = await getAccount(deps, email, named)
+  const key = await addKey(operator(deps, account.id), { name, scope, perMinute, origins })
+  if (json) return JSON.stringify({ account_id: account.id, email, name, scope, api_key: key })
+  return `API key “${name}” of ${email}. Copy it now: you won't see it again.\n\n  ${key}\n`
 }
 
 /** The new key has the name and the access of the old one. */

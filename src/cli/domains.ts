@@ -1,6 +1,8 @@
 import { type Command, Option } from '@commander-js/extra-typings'
+import { APP_FILES, APP_KINDS, type AppKind, parseAppFile } from '../addresses/app-files.ts'
 import type { Domain, DomainUses } from '../addresses/domains.ts'
 import {
+  type AppFiles,
   addDomain as add,
   type DomainInput,
   removeDomain as remove,
@@ -8,6 +10,7 @@ import {
 } from '../addresses/operations.ts'
 import { findAccount } from './accounts.ts'
 import { type Administration, operatorOf, printing } from './administration.ts'
+import { readText } from './input.ts'
 import { type Flag, JSON_LINES, JSON_OBJECT, parseText } from './options.ts'
 
 const HOST = ['<HOST>', 'its name, such as go.example', parseText] as const
@@ -32,6 +35,13 @@ const FOR = [
   parseText,
 ] as const
 
+const appOption = <Kind extends AppKind>(kind: Kind) =>
+  [
+    `--${kind} <FILE>`,
+    `file for phones: /.well-known/${APP_FILES[kind].name}, or none`,
+    parseText,
+  ] as const
+
 export function addDomainCommands(program: Command): void {
   const domain = program.command('domain').description('domains of short links beside BASE_URL')
   domain
@@ -50,14 +60,20 @@ export function addDomainCommands(program: Command): void {
     .action((host, options) => run('addDomain', { host, ...options }))
   domain
     .command('set')
-    .description('change a domain; an option that is absent stays')
+    .description('change a domain; an option that is absent stays. BASE_URL: --apple, --android')
     .argument(...HOST)
     .option(...ROOT_URL)
     .option(...NOT_FOUND_URL)
     .addOption(codesOption())
     .option(...FOR)
+    .option(...appOption('apple'))
+    .option(...appOption('android'))
     .option(...JSON_OBJECT)
-    .action((host, options) => run('setDomain', { host, ...options }))
+    .action(async (host, options) => {
+      const apple = await readApp('apple', options.apple)
+      const android = await readApp('android', options.android)
+      return run('setDomain', { host, ...options, apple, android })
+    })
   domain
     .command('list')
     .description('list the domains with their links and aliases')
@@ -70,6 +86,16 @@ export function addDomainCommands(program: Command): void {
     .option('--move-links', 'its links and aliases get the domain of BASE_URL')
     .option(...JSON_OBJECT)
     .action((host, options) => run('removeDomain', { host, ...options }))
+}
+
+/** The text of a file, for a service that may not read it; null for `none`. */
+async function readApp(
+  kind: AppKind,
+  file: string | undefined,
+): Promise<string | null | undefined> {
+  return file === undefined || file === 'none'
+    ? file && null
+    : parseAppFile(kind, await readText(file))
 }
 
 const REQUESTED = 'The certificate is being requested: hopcode certificate'
@@ -97,8 +123,12 @@ async function addDomain(deps: Administration, options: DomainOptions): Promise<
   return isRequested ? `${text}\n${REQUESTED}` : text
 }
 
-async function setDomain(deps: Administration, options: DomainOptions): Promise<string> {
-  const { host } = await set(deps, operatorOf(deps), await inputOf(deps, options))
+async function setDomain(
+  deps: Administration,
+  { apple, android, ...options }: DomainOptions & AppFiles,
+): Promise<string> {
+  const input = { ...(await inputOf(deps, options)), apple, android }
+  const { host } = await set(deps, operatorOf(deps), input)
   return shown(deps, host, { verb: 'is changed', json: options.json })
 }
 
@@ -153,6 +183,7 @@ type View = ReturnType<typeof viewOf>
 function viewOf({ data }: Administration, domain: Domain, uses: DomainUses | undefined) {
   const { host, rootUrl, notFoundUrl, codes, access, accountId } = domain
   const { links = 0, aliases = 0 } = uses ?? {}
+  const apps = APP_KINDS.filter((kind) => data.appFiles.find(domain.id, kind) !== undefined)
   const user = accountId === null ? access : (data.accounts.findById(accountId)?.name ?? null)
   return {
     domain: host,
@@ -162,6 +193,7 @@ function viewOf({ data }: Administration, domain: Domain, uses: DomainUses | und
     for: user,
     links,
     aliases,
+    apps,
   }
 }
 
@@ -177,5 +209,6 @@ function lineOf(view: View): string {
     `${view.links} links`,
     `${view.aliases} aliases`,
     ...pages.filter((page) => page !== null),
+    ...view.apps.map((kind) => `app file of ${kind}`),
   ].join('  ')
 }

@@ -1,5 +1,5 @@
 import { formatOf } from '../import/formats.ts'
-import { isCreated, isFine, OUTCOME_WORDS, OUTCOMES } from '../import/outcomes.ts'
+import { isCreated, isFine, OUTCOME_WORDS, OUTCOMES, unreadText } from '../import/outcomes.ts'
 import { countRows, type ImportedRow, PROBLEMS_MAX, type Summary } from '../import/run.ts'
 import { visible } from '../lib/html.ts'
 
@@ -11,7 +11,7 @@ interface About {
 
 /** One object. `counts` has the outcomes that occurred, as the report names them. */
 export function importJson(summary: Summary, { isDryRun, report }: About): string {
-  const { format, rows, counts, hits, lost } = summary
+  const { format, rows, counts, hits, lost, unread } = summary
   return JSON.stringify({
     format,
     dry_run: isDryRun,
@@ -21,13 +21,14 @@ export function importJson(summary: Summary, { isDryRun, report }: About): strin
     counts,
     hits,
     not_supported: lost,
+    columns_not_read: unread,
     report: report ?? null,
   })
 }
 
 /** Lines for a person: the outcomes in words, and the first rows that were refused. */
 export function describeImport(
-  { format, rows, counts, hits, lost }: Summary,
+  { format, rows, counts, hits, lost, unread }: Summary,
   problems: readonly ImportedRow[],
   { isDryRun, report }: About,
 ): string {
@@ -44,6 +45,7 @@ export function describeImport(
     ...outcomes,
     created && hits > 0 && `Hits without dates: ${number(hits)}. ${note ?? ''}`.trim(),
     losses.length > 0 && `Hopcode does not have: ${losses.join(', ')}.`,
+    unread.length > 0 && visible(unreadText(unread)),
     ...problems.map(({ line, path, outcome, message }) => {
       return visible(`row ${line}  /${path}  ${message || OUTCOME_WORDS[outcome]}`)
     }),

@@ -64,6 +64,7 @@ export function addMovingCommands(program: Command): void {
         .default('keep' as const),
     )
     .option('--skip-disabled', 'leave out disabled links, which are paused otherwise')
+    .option('--append-paths', 'add paths behind an address to its destination, as Shlink can')
     .addOption(
       new Option('--date-format <ORDER>', 'the order of dates such as 02.01.2024').choices([
         'dmy',

@@ -63,7 +63,10 @@ export type ListedLink = Schemas['ListedLink']
 /** A link of the account with its optional properties. */
 export type OwnLink = Schemas['OwnLink']
 export type OwnLinkPage = Schemas['OwnLinkPage']
-/** Properties that `patchLink` can change. Null clears one; an absent one stays. */
+/**
+ * Properties that `patchLink` can change. Null clears one; an absent one stays. `url` needs a key
+ * with the access `manage`.
+ */
 export interface LinkChange extends Omit<Schemas['LinkChange'], 'tags' | 'aliases'> {
   /** At most 20, each of 1 to 40 characters without a comma. Stored in small letters. */
   tags?: readonly string[] | null
@@ -213,10 +216,15 @@ export class Hopcode {
     return this.#json('GET', `/api/links/${encodeURIComponent(code)}`, options)
   }
 
-  /** Changes properties of a link. `update` changes its destination. */
+  /** Changes properties of a link. `update` changes its destination, and `url` with some keys. */
   patchLink(code: string, change: LinkChange, options: CallOptions = {}): Promise<OwnLink> {
     const path = `/api/links/${encodeURIComponent(code)}`
     return this.#json('PATCH', path, { ...options, body: change })
+  }
+
+  /** Deletes a link without its passcode, with a key with the access `manage`. */
+  deleteOwnLink(code: string, options: CallOptions = {}): Promise<DeletedCode> {
+    return this.#json('DELETE', `/api/links/${encodeURIComponent(code)}`, options)
   }
 
   /** The domains for short URLs of the account. The first one is that of the service. */

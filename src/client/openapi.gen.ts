@@ -170,6 +170,11 @@ export interface Schemas {
   };
   LinkChange: {
     /**
+     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+     * @example https://example.com/spring?from=poster
+     */
+    url?: string;
+    /**
      * @description Shown in the dashboard only.
      * @example Poster
      */
@@ -361,8 +366,8 @@ export interface Schemas {
      * @example 2026-03-01T12:00:00.000Z
      */
     failing_since: string | null;
-    /** @description Why it was disabled; null while it is enabled, and if somebody has disabled it. */
-    disabled_reason: "gone" | "failing" | "operator" | null;
+    /** @description `gone` (410), `failing` (for five days) or `operator`; null if it is none of these. */
+    disabled_reason: string | null;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at: string;
   };
@@ -388,8 +393,8 @@ export interface Schemas {
      * @example 2026-03-01T12:00:00.000Z
      */
     failing_since: string | null;
-    /** @description Why it was disabled; null while it is enabled, and if somebody has disabled it. */
-    disabled_reason: "gone" | "failing" | "operator" | null;
+    /** @description `gone` (410), `failing` (for five days) or `operator`; null if it is none of these. */
+    disabled_reason: string | null;
     /** @example 2026-03-01T12:00:00.000Z */
     created_at: string;
     /** @description Shown this once. */

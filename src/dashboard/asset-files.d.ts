@@ -15,6 +15,11 @@ declare module '*.svg' {
   export = text
 }
 
+declare module '*.png' {
+  const path: string
+  export = path
+}
+
 declare module '*.ico' {
   const path: string
   export = path

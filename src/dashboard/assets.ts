@@ -7,6 +7,9 @@ import chartScript from './assets/charts.js' with { type: 'text' }
 import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
+import icon192 from './assets/icon-192.png' with { type: 'file' }
+import icon512 from './assets/icon-512.png' with { type: 'file' }
+import maskableIcon from './assets/icon-maskable.png' with { type: 'file' }
 import linkScript from './assets/link.js' with { type: 'text' }
 import listScript from './assets/list.js' with { type: 'text' }
 import qrScript from './assets/qr.js' with { type: 'text' }
@@ -39,6 +42,33 @@ const STYLES = [THEME_STYLE, style]
 /** Scripts in the order in which they run. Each part of the dashboard has a file of its own. */
 const SCRIPTS = [script, chartScript, linkScript, listScript, qrScript]
 
+const addIcon = (name: string, file: string) => add(name, 'png', 'image/png', readFileSync(file))
+/** Its motif is in the middle: systems cut it to their own shape. */
+const maskable = addIcon('icon-maskable', maskableIcon)
+
+/** What browsers install as an app. What other apps share opens the form of a new link. */
+const MANIFEST = {
+  name: 'Hopcode',
+  description: 'Short links and QR codes',
+  id: '/app',
+  start_url: '/app/links',
+  scope: '/app',
+  display: 'minimal-ui',
+  theme_color: '#5b54f0',
+  background_color: '#ffffff',
+  icons: [
+    { src: addIcon('icon-192', icon192), sizes: '192x192', type: 'image/png' },
+    { src: addIcon('icon-512', icon512), sizes: '512x512', type: 'image/png' },
+    { src: maskable, sizes: '512x512', type: 'image/png', purpose: 'maskable' },
+  ],
+  share_target: {
+    action: '/app/links',
+    method: 'GET',
+    enctype: 'application/x-www-form-urlencoded',
+    params: { title: 'title', text: 'text', url: 'url' },
+  },
+}
+
 /** The operator's logo, if there is one: see `OPERATOR_LOGO`. */
 export const LOGO_PATH = '/-/logo'
 
@@ -49,6 +79,13 @@ export const ASSET_PATHS = {
   script: add('dashboard', 'js', 'text/javascript; charset=utf-8', SCRIPTS.join('\n')),
   htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
   icon: add('icon', 'svg', 'image/svg+xml', icon),
+  maskable,
+  manifest: add(
+    'app',
+    'webmanifest',
+    'application/manifest+json; charset=utf-8',
+    JSON.stringify(MANIFEST),
+  ),
 } as const
 
 function add(name: string, extension: string, type: string, content: string | Buffer): string {

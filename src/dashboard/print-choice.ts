@@ -76,6 +76,7 @@ export interface PrintChoice {
   caption: string
   hasTitle: boolean
   hasAddress: boolean
+  hasHint: boolean
   hasCropMarks: boolean
   format: string
   grid: Grid
@@ -108,9 +109,9 @@ export function readChoice({ deps, user, query }: PageContext, isOneLink: boolea
   const even = evenGrid({ paper: isPaper(format) ? format : 'a4', ...numbers })
   const grid = moved(known?.grid ?? even, { x: numbers.right, y: numbers.down })
   if (isTooSmall(grid)) problems[known ? 'labels' : 'columns'] ??= TOO_SMALL
-  const isOn = (name: string) => {
+  const isOn = (name: string, usually = true) => {
     if (!['0', '1', undefined].includes(query[name])) problems[name] = 'Must be 0 or 1'
-    return query.sent ? query[name] === '1' : true
+    return query.sent ? query[name] === '1' : usually
   }
   const word = query.word ?? 'table'
   const { count, first } = numbers
@@ -124,6 +125,7 @@ export function readChoice({ deps, user, query }: PageContext, isOneLink: boolea
     caption: query.caption ?? '',
     hasTitle: isOn('title'),
     hasAddress: isOn('address'),
+    hasHint: isOn('hint', false),
     hasCropMarks: isOn('marks'),
     format,
     grid,
@@ -165,10 +167,14 @@ export function sheetsOf(
 
 /** One label, or those of a series. */
 function labelsOf(address: string, title: string, choice: PrintChoice): Label[] {
-  const { series, hasTitle, hasAddress } = choice
+  const { series, hasTitle, hasAddress, hasHint } = choice
   const options = forAddress(choice.options, address)
   const caption = captionText(choice)
-  const common = { title: hasTitle ? title : '', address: hasAddress ? readable(address) : '' }
+  const common = {
+    title: hasTitle ? title : '',
+    address: hasAddress ? readable(address) : '',
+    hint: hasAddress && hasHint ? PREVIEW_HINT : '',
+  }
   if (!series) return [{ ...common, caption, text: contentOf(address, options) }]
   const { word, count, first } = series
   const name = caption || word.charAt(0).toUpperCase() + word.slice(1)
@@ -178,6 +184,9 @@ function labelsOf(address: string, title: string, choice: PrintChoice): Label[] 
     return { ...common, caption: `${name} ${first + at}`.trim(), text }
   })
 }
+
+/** Below an address: its preview is at the same address with this sign. */
+export const PREVIEW_HINT = 'Add + to see where it leads'
 
 /** The text of all labels. The short URL of a preset has a line of its own. */
 export function captionText({ caption, options }: Pick<PrintChoice, 'caption' | 'options'>) {

@@ -21,9 +21,11 @@ import { qrSettingsPages } from './pages/qr-settings.ts'
 import { securityPages } from './pages/security.ts'
 import { servicePages, serviceSettingsPages } from './pages/service.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceAppsPages } from './pages/service-apps.ts'
 import { serviceDomainsPages } from './pages/service-domains.ts'
 import { serviceHostsPages } from './pages/service-hosts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
+import { serviceUnknownPathsPages } from './pages/service-unknown-paths.ts'
 import { signInPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 import { webhookPages } from './pages/webhooks.ts'
@@ -67,6 +69,8 @@ export const ROUTES: readonly Route[] = [
   serviceAccountsPages,
   serviceLinksPages,
   serviceDomainsPages,
+  serviceAppsPages,
+  serviceUnknownPathsPages,
   serviceHostsPages,
   serviceSettingsPages,
   goPages,

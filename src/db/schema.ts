@@ -62,16 +62,22 @@ export const apiKeys = sqliteTable(
     lastUsedAt: integer('last_used_at'),
     /** Chosen by the key's owner; null for keys without a name. */
     name: text(),
-    /** A `read` key cannot create or change links. */
-    scope: text({ enum: ['read', 'write'] })
+    /** What it may do: see `accounts/keys.ts`. */
+    scope: text({ enum: ['read', 'write', 'create', 'manage'] })
       .notNull()
       .default('write'),
     /** The e-mail address of the person who created it; null for the command line. */
     createdBy: text('created_by'),
+    /** Requests of this key in any 60 seconds; null: as many as those of its account. */
+    perMinute: integer('per_minute'),
+    /** Origins of pages that may send requests with it; null for none. */
+    origins: text({ mode: 'json' }).$type<string[]>(),
   },
   (table) => [
     uniqueIndex('api_keys_hash').on(table.hash),
     index('api_keys_account').on(table.accountId),
+    // Few keys have origins, and each preflight looks for one.
+    index('api_keys_origins').on(table.id).where(sql`origins IS NOT NULL`),
   ],
 )
 
@@ -268,6 +274,38 @@ export const domains = sqliteTable(
     createdAt: integer('created_at').notNull(),
   },
   (table) => [uniqueIndex('domains_host').on(table.host)],
+)
+
+/**
+ * Files by which phones open apps for addresses of a domain: see `addresses/app-files.ts`. A domain
+ * of 0 is the primary one.
+ */
+export const appFiles = sqliteTable(
+  'app_files',
+  {
+    domainId: integer('domain_id').notNull(),
+    kind: text({ enum: ['apple', 'android'] }).notNull(),
+    /** JSON. */
+    content: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.domainId, table.kind] })],
+)
+
+/**
+ * How often visitors asked for a path that names no link, by UTC day: see
+ * `addresses/unknown-paths.ts`. A domain of 0 is the primary one.
+ */
+export const unknownPaths = sqliteTable(
+  'unknown_paths',
+  {
+    domainId: integer('domain_id').notNull(),
+    /** Counted from 1970. */
+    day: integer().notNull(),
+    /** In small letters. */
+    path: text().notNull(),
+    count: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.domainId, table.path] })],
 )
 
 /**

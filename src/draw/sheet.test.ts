@@ -196,6 +196,29 @@ test.each(TO_EDGE)('4 mm at the edges of the paper stay empty: $columns × $rows
   }
 })
 
+test.each(TO_EDGE)('all labels of a sheet have one layout: $columns × $rows', async (grid) => {
+  await loadTypeface([])
+  const label = { ...LABEL, title: 'Lunch', caption: 'Scan for details' }
+  const labels = Array<Label>(grid.columns * grid.rows).fill(label)
+  const { pictures } = layOutSheet({ ...sheetOf(grid, {}), labels })
+  const placed = labels.map((_, at) => {
+    const { x = 0, y = 0, scale } = pictures[2 * at] ?? {}
+    const [column, row] = [at % grid.columns, Math.floor(at / grid.columns)]
+    const left = x - column * (grid.width + grid.gapX)
+    const top = y - row * (grid.height + grid.gapY)
+    return [left, top, scale].map((one) => one?.toFixed(6)).join(' ')
+  })
+  expect(new Set(placed).size).toBe(1)
+})
+
+test('the labels of Avery 3475 are 70 × 36 mm, without a gap, 4.5 mm from above', () => {
+  const { grid } = FORMATS[3475] ?? {}
+  assert(grid, 'a known format')
+  const { left, top, width, height, gapX, gapY, columns, rows } = grid
+  expect([left, top, width, height, gapX, gapY]).toEqual([0, 4.5, 70, 36, 0, 0])
+  expect([columns * width, rows * height + 2 * top]).toEqual([210, 297])
+})
+
 test('labels that leave an edge no room for a code are too small', () => {
   expect(isTooSmall(even(10, 18, 0, 0))).toBe(true)
   expect(isTooSmall(even(10, 15))).toBe(false)

@@ -29,6 +29,11 @@ export interface Grid {
   gapY: number
 }
 
+interface PlacedGrid extends Grid {
+  /** By how much `left` and `top` differ from those of the sheet. */
+  moved?: { x: number; y: number }
+}
+
 /** Common sheets of labels, by the number on their package. */
 export const FORMATS: Readonly<Record<string, { name: string; grid: Grid }>> = {
   l7160: {
@@ -86,10 +91,11 @@ export function evenGrid({
 }
 
 /** The grid at another place of the paper. `x`, `y`: to the right and downwards. */
-export const moved = (grid: Grid, { x, y }: { x: number; y: number }): Grid => ({
+export const moved = (grid: Grid, { x, y }: { x: number; y: number }): PlacedGrid => ({
   ...grid,
   left: grid.left + x,
   top: grid.top + y,
+  moved: { x, y },
 })
 
 export interface Label {
@@ -99,10 +105,12 @@ export interface Label {
   title: string
   caption: string
   address: string
+  /** What visitors can do with the address. */
+  hint?: string
 }
 
 export interface Sheet {
-  grid: Grid
+  grid: PlacedGrid
   hasCropMarks: boolean
   options: QrOptions
   /** From the first label of this page; undefined for a place that is left out. */
@@ -113,11 +121,11 @@ export const LABEL_SIDE_MIN_MM = 15
 const PADDING_MM = 1
 /** Many printers cannot print up to the edges of the paper: only marks for cutting are there. */
 const EDGE_MM = 4
-const TYPE_MM = { title: 3.6, caption: 3.2, address: 2.7 }
+const TYPE_MM = { title: 3.6, caption: 3.2, address: 2.7, hint: 2.2 }
 const TEXT_COLOR = '#18181b'
 
 export type TextName = keyof typeof TYPE_MM
-const TEXT_NAMES = ['title', 'caption', 'address'] as const
+const TEXT_NAMES = ['title', 'caption', 'address', 'hint'] as const
 
 /** One page of labels. */
 export function layOutSheet(sheet: Sheet, logo?: Logo): Page {
@@ -150,7 +158,7 @@ export function findLeftOut({ grid, labels, options }: Sheet): LeftOut {
       // The form says it of the text that all labels have.
       if (!label || !first || first.line || name === 'caption') continue
       left.undrawn.push(name)
-      left.missing.push(...findMissing(label[name]))
+      left.missing.push(...findMissing(label[name] ?? ''))
     }
   }
   return { ...left, missing: [...new Set(left.missing)].slice(0, MISSING_MAX) }
@@ -175,20 +183,37 @@ interface TextLine {
   isRightToLeft: boolean
 }
 
-/** The part of a label that is printed: inside of its edges, and of those of the paper. */
-function innerBox(grid: Grid, at: number): Box {
+/** The edges of the last column and the last row. */
+const endOf = ({ left, top, columns, rows, width, height, gapX, gapY }: Grid) => ({
+  right: left + columns * (width + gapX) - gapX,
+  bottom: top + rows * (height + gapY) - gapY,
+})
+
+/**
+ * The part of a label that is printed: inside of its edges, and of those of the paper. It is the
+ * same in all labels of a sheet that is not moved, so that their codes have one size and distance.
+ */
+function innerBox(grid: PlacedGrid, at: number): Box {
   const paper = PAPERS[grid.paper]
+  const { right: end, bottom: foot } = endOf(grid)
+  const { x: dx, y: dy } = grid.moved ?? { x: 0, y: 0 }
+  const padding = (space: number) => Math.max(PADDING_MM, EDGE_MM - space)
   const left = grid.left + (at % grid.columns) * (grid.width + grid.gapX)
   const top = grid.top + Math.floor(at / grid.columns) * (grid.height + grid.gapY)
-  const x = Math.max(left + PADDING_MM, EDGE_MM)
-  const y = Math.max(top + PADDING_MM, EDGE_MM)
-  const right = Math.min(left + grid.width - PADDING_MM, paper.width - EDGE_MM)
-  const bottom = Math.min(top + grid.height - PADDING_MM, paper.height - EDGE_MM)
-  return { x, y, width: right - x, height: bottom - y }
+  const x = Math.max(left + padding(grid.left - dx), EDGE_MM)
+  const y = Math.max(top + padding(grid.top - dy), EDGE_MM)
+  const right = left + grid.width - padding(paper.width - end + dx)
+  const bottom = top + grid.height - padding(paper.height - foot + dy)
+  return {
+    x,
+    y,
+    width: Math.min(right, paper.width - EDGE_MM) - x,
+    height: Math.min(bottom, paper.height - EDGE_MM) - y,
+  }
 }
 
 /** Whether a code has less room than on a label of `LABEL_SIDE_MIN_MM` inside of the paper. */
-export function isTooSmall(grid: Grid): boolean {
+export function isTooSmall(grid: PlacedGrid): boolean {
   const boxes = [0, grid.columns * grid.rows - 1].map((at) => innerBox(grid, at))
   const side = Math.min(...boxes.flatMap(({ width, height }) => [width, height]))
   return side < LABEL_SIDE_MIN_MM - 2 * PADDING_MM - 0.001
@@ -197,8 +222,7 @@ export function isTooSmall(grid: Grid): boolean {
 /** The measure by which labels are beyond the paper, by more than half a millimetre. */
 export function outsideOf(grid: Grid): 'width' | 'height' | undefined {
   const paper = PAPERS[grid.paper]
-  const right = grid.left + grid.columns * (grid.width + grid.gapX) - grid.gapX
-  const bottom = grid.top + grid.rows * (grid.height + grid.gapY) - grid.gapY
+  const { right, bottom } = endOf(grid)
   if (right > paper.width + 0.5) return 'width'
   return bottom > paper.height + 0.5 ? 'height' : undefined
 }
@@ -259,7 +283,7 @@ const heightOf = (lines: readonly TextLine[]): number =>
 function fittingLines(label: Label, room: { width: number; height: number }): TextLine[] {
   const lines: TextLine[] = []
   for (const name of TEXT_NAMES) {
-    const found = linesOf(label[name], name, room.width)
+    const found = linesOf(label[name] ?? '', name, room.width)
     if (heightOf([...lines, ...found]) <= room.height) lines.push(...found)
   }
   return lines

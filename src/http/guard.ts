@@ -1,5 +1,12 @@
 import { Elysia } from 'elysia'
-import { apiKeyOf, findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
+import {
+  apiKeyOf,
+  findAccount,
+  hasAccess,
+  type KeyAccess,
+  type KeyCheckDeps,
+  payerOf,
+} from '../accounts/keys.ts'
 import type { BudgetGroup } from '../accounts/plans.ts'
 import type { KeyHolder } from '../accounts/store.ts'
 import type { Decider } from '../db/writer.ts'
@@ -27,6 +34,8 @@ export interface GuardDeps extends KeyCheckDeps {
 
 interface GuardOptions {
   budget: BudgetGroup
+  /** What the endpoint needs of a key. Absent for a public one. */
+  access?: KeyAccess
   /** The endpoint works during maintenance, as redirects and images do. */
   duringMaintenance?: boolean
   /**
@@ -44,7 +53,7 @@ interface GuardOptions {
 export function admit(
   deps: GuardDeps,
   context: RequestContext,
-  { budget: group, duringMaintenance = false, reportsState = false }: GuardOptions,
+  { budget: group, access, duringMaintenance = false, reportsState = false }: GuardOptions,
 ): KeyHolder | undefined {
   const { limiter, address } = deps
   const { request, set } = context
@@ -60,7 +69,10 @@ export function admit(
     }
   }
   const account = read(() => findAccount(deps, apiKeyOf(request.headers)))
-  const budget = limiter.take(group, account, clientOf(address, request))
+  const payer = payerOf(account, access)
+  const budget = payer
+    ? limiter.takeOfKey(payer, group)
+    : limiter.take(group, undefined, clientOf(address, request))
   describeBudget(budget, set)
   if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
   if (!budget.allowed) throw rateLimited(budget)
@@ -164,21 +176,24 @@ export function publicly(deps: GuardDeps, options: GuardOptions) {
 }
 
 /**
- * For endpoints of an account: provides `account`. Throws 401, and 403 for a change with a
- * read-only key, before the body is read: Elysia reads it before a hook whose parameter is not
+ * For endpoints of an account: provides `account`. Throws 401, and 403 for a key without this
+ * access, before the body is read: Elysia reads it before a hook whose parameter is not
  * destructured.
  */
-export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
+export function requireKey(deps: GuardDeps, access: KeyAccess) {
+  const budget = access === 'read' ? 'read' : 'write'
   const enter = (request: Request, set: object) =>
-    admit(deps, { request, set: set as ResponseState }, { budget })
+    admit(deps, { request, set: set as ResponseState }, { budget, access })
   const requireAccount = (account: KeyHolder | undefined) => {
     if (!account) throw new AppError('invalid_api_key')
-    if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
+    if (!hasAccess(account, access)) {
+      throw new AppError(account.keyScope === 'write' ? 'manage_key_needed' : 'read_only_key')
+    }
     return { account }
   }
   const find = (request: Request) => findAccount(deps, apiKeyOf(request.headers))
   const decides = budget === 'write' && deps.writer.isInCluster
-  return new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
+  return new Elysia({ name: 'guard.requireKey', seed: access }).derive(
     { as: 'scoped' },
     decides
       ? async ({ request, set }) => {

@@ -139,8 +139,13 @@ export interface SourceLink {
 
 type Values = Partial<Record<Field, unknown>>
 
-export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): SourceLink {
-  const { values, lost, destinations } = readValues(raw)
+/** `unread`: gets the names of columns that have a value, and no meaning here. */
+export function linkOf(
+  { line, values: raw }: SourceRow,
+  dialect: Dialect,
+  unread?: Set<string>,
+): SourceLink {
+  const { values, lost, destinations } = readValues(raw, unread)
   const link: SourceLink = {
     line,
     ...addressesOf(values),
@@ -164,25 +169,39 @@ export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): Sour
   return link
 }
 
-function readValues(raw: SourceRow['values']) {
+/** Names of columns that are noted, and characters of each. */
+const UNREAD_MAX = { names: 50, characters: 60 }
+/** A number that the other service gave to a row. */
+const OWN_IDS = ['id', 'domainid']
+
+function readValues(raw: SourceRow['values'], unread: Set<string> | undefined) {
   const values: Values = {}
   const ranks: Partial<Record<Field, number>> = {}
   const lost: string[] = []
   const targets: Record<string, unknown> = {}
-  const read = (name: string, value: unknown) => {
-    if (value === null || value === undefined || value === '') return
+  /** Whether the name has a meaning. */
+  const read = (name: string, value: unknown): boolean => {
     const known = FIELD_OF.get(name)
+    const hasMeaning = known !== undefined || isWhole(name)
+    if (value === null || value === undefined || value === '') return hasMeaning
     if (known && known.rank < (ranks[known.field] ?? Number.POSITIVE_INFINITY)) {
       values[known.field] = value
       ranks[known.field] = known.rank
     }
     if (LOST.includes(name) && isTrue(value)) lost.push(name)
     if (isTargeting(name) && isTrue(value)) targets[name] = value
+    return hasMeaning
   }
   for (const [name, value] of Object.entries(raw)) {
     const plain = plainName(name)
-    if (!isObject(value) || isWhole(plain)) read(plain, value)
-    else for (const [inner, one] of Object.entries(value)) read(plain + plainName(inner), one)
+    const isRead =
+      !isObject(value) || isWhole(plain)
+        ? read(plain, value)
+        : Object.entries(value)
+            .map(([inner, one]) => read(plain + plainName(inner), one))
+            .includes(true)
+    if (isRead || !unread || OWN_IDS.includes(plain) || !isTrue(value)) continue
+    if (unread.size < UNREAD_MAX.names) unread.add(name.slice(0, UNREAD_MAX.characters))
   }
   const targeting = destinationsIn(targets)
   const { destinations } = targeting
@@ -209,9 +228,10 @@ function addressesOf({ short, path, secret, otherPaths, domain }: Values) {
   const named = textOf(domain).toLowerCase() || undefined
   const own = withoutSlashes(textOf(path))
   const first = parseShortUrl(textOf(short))
-  const further = Array.isArray(otherPaths)
-    ? otherPaths.map((one) => parseShortUrl(textOf(one)))
-    : []
+  const further = textsOf(otherPaths).map((text) => {
+    const one = parseShortUrl(text)
+    return one && { ...one, domain: one.domain ?? first?.domain }
+  })
   const all = [first, ...further].filter((one) => one !== undefined)
   // A domain of one's own can be moved here; that of the service itself cannot.
   const host = all.find((one) => one.domain !== BITLY_DOMAIN)?.domain ?? first?.domain
@@ -222,6 +242,10 @@ function addressesOf({ short, path, secret, otherPaths, domain }: Values) {
 }
 
 const BITLY_DOMAIN = 'bit.ly'
+
+/** The texts of a list. A CSV file has it as one text, perhaps as JSON. */
+const textsOf = (list: unknown): string[] =>
+  Array.isArray(list) ? list.map(textOf) : textOf(list).split(/[\s,;|"[\]]+/)
 
 /** The lookbehind keeps the time linear: other positions of a row of slashes fail at once. */
 const withoutSlashes = (path: string): string => path.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '')

@@ -279,6 +279,23 @@ const SOURCES: [name: string, format: string, contents: Content[], lines: object
     ],
   ],
   [
+    'CSV with custom links',
+    'bitly',
+    [
+      'bitlink,long_url,title,custom_bitlinks\n' +
+        'https://bit.ly/3x,https://e.com/1,One,own.test/one|https://own.test/Two\n' +
+        'https://own.test/ab,https://e.com/2,,"[""own.test/three"", ""own.test/ab""]"\n' +
+        'https://own.test/cd,https://e.com/3,,four\n' +
+        'https://own.test/ef,https://e.com/4,,\n',
+    ],
+    [
+      { url: 'https://e.com/1', title: 'One', aliases: ['one', 'Two'] },
+      { url: 'https://e.com/2', aliases: ['ab', 'three'] },
+      { url: 'https://e.com/3', aliases: ['cd', 'four'] },
+      { url: 'https://e.com/4', aliases: ['ef'] },
+    ],
+  ],
+  [
     'CSV',
     'dub',
     [

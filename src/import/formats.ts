@@ -25,7 +25,9 @@ const FORMATS = {
     marks: [['shortcode', 'longurl']],
     csvMarks: [['shortcode', 'longurl', 'shorturl', 'visits']],
     forwardsQuery: true,
-    note: 'Its counts include bots.',
+    note:
+      'Its counts include bots. Files do not say whether it appends extra paths to long URLs: ' +
+      'choose that for all links.',
   },
   kutt: { label: 'Kutt', marks: [['address', 'target']], csvMarks: [] },
   polr: { label: 'Polr', marks: [['shorturl', 'longurl', 'secretkey']] },

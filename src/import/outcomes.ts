@@ -21,6 +21,18 @@ export const OUTCOME_WORDS = {
 export type Outcome = keyof typeof OUTCOME_WORDS
 export const OUTCOMES = Object.keys(OUTCOME_WORDS) as Outcome[]
 
+const UNREAD_SHOWN_MAX = 20
+const NAME_SHOWN_MAX = 40
+
+/** Names the columns of a file that were not read. Empty if there are none. */
+export function unreadText(names: readonly string[]): string {
+  if (names.length === 0) return ''
+  const shown = names.slice(0, UNREAD_SHOWN_MAX).map((name) => name.slice(0, NAME_SHOWN_MAX))
+  const more = names.length > UNREAD_SHOWN_MAX ? ', …' : ''
+  const what = names.length === 1 ? 'This column was not read' : 'These columns were not read'
+  return `${what}: ${shown.join(', ')}${more}.`
+}
+
 /** Rows that need no attention: created, there already, or left out on request. */
 const FINE: ReadonlySet<Outcome> = new Set(OUTCOMES.slice(0, OUTCOMES.indexOf('path_taken')))
 export const isFine = (outcome: Outcome): boolean => FINE.has(outcome)

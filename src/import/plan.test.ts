@@ -181,6 +181,27 @@ test('without hits, a maximum is what is left of it', async () => {
   expect(summary.hits).toBe(0)
 })
 
+test('paths behind addresses are added to all destinations that can have them, on request', async () => {
+  const rule = (to: string) => ({
+    conditions: [{ type: 'device', matchValue: 'ios' }],
+    longUrl: to,
+  })
+  const links = [
+    { shortCode: 'one-1', longUrl: 'https://e.com/1' },
+    { shortCode: 'two-2', longUrl: 'https://e.com/2#part' },
+    { shortCode: 'six-6', longUrl: 'https://e.com/6', redirectRules: [rule('https://e.com/#ios')] },
+  ]
+  const file = JSON.stringify(links)
+  const forwardingIn = async (options: Partial<ImportOptions>) => {
+    const { lines, rows } = await imported([file], options)
+    return lines.map(({ forward_path }, at) => [forward_path, rows[at]?.message])
+  }
+  const note = 'Paths behind its address are not added: its destination has a fragment (#)'
+  const lost = [undefined, note]
+  expect(await forwardingIn({ appendPaths: true })).toEqual([['append', ''], lost, lost])
+  expect(await forwardingIn({})).toEqual(Array(3).fill([undefined, '']))
+})
+
 test('what Hopcode does not have is listed for each row and as a sum', async () => {
   const links = [
     { key: 'a', domain: 'd.test', url: 'https://e.com/1', geo: { DE: 'x' }, ios: 'y' },
@@ -366,4 +387,35 @@ test('a row that repeats one which cannot be imported is no repetition', async (
   const content = 'url,slug\nmailto:a@b.example,x\nhttps://e.com/2,x\n'
   const { rows } = await imported([content], { dryRun: true })
   expect(outcomesOf(rows)).toEqual(['invalid_url', 'created'])
+})
+
+const database = new Database(':memory:')
+database.run('CREATE TABLE urls (id INT, short_url TEXT, long_url TEXT, team TEXT, spare TEXT)')
+database.run("INSERT INTO urls VALUES (1, 'a-b', 'https://e.com', 'Sales', NULL)")
+
+const WITH_TEAM: [string, Content][] = [
+  [
+    'CSV',
+    'id,url,slug,team,spare,flag\n1,https://e.com,a-b,Sales,,0\n2,https://e.org,c-d,IT,,no\n',
+  ],
+  ['JSON', '[{"id":7,"url":"https://e.com","slug":"a-b","team":{"name":"Sales"},"spare":[]}]'],
+  [
+    'SQL',
+    "INSERT INTO urls (id, url, keyword, team, spare) VALUES (1,'https://e.com','a','IT','');",
+  ],
+  ['SQLite', new Uint8Array(database.serialize())],
+]
+
+test.each(WITH_TEAM)(
+  'of %s, columns that have values and no meaning are named once',
+  async (_, file) => {
+    const { lines, summary } = await imported([file])
+    expect(lines[0]).toMatchObject({ url: 'https://e.com' })
+    expect(summary.unread).toEqual(['team'])
+  },
+)
+
+test('of a file with a name in each row, some names are kept', async () => {
+  const rows = Array.from({ length: 90 }, (_, n) => ({ url: 'https://e.com', [`x${n}`]: 'y' }))
+  expect((await imported([JSON.stringify(rows)])).summary.unread).toHaveLength(50)
 })

@@ -1,6 +1,7 @@
 import { addressText, findPathProblem, smallPath } from '../addresses/address.ts'
 import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
+import { cannotForward, type LinkProperties } from '../links/property-table.ts'
 import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, KNOWN, type OpenSource, openSource } from './formats.ts'
@@ -22,6 +23,8 @@ export interface ImportOptions extends DomainOptions {
   withoutHits?: boolean | undefined
   passwords?: PasswordOption | undefined
   skipDisabled?: boolean | undefined
+  /** Every link adds the path behind its address to its destination, if it can. */
+  appendPaths?: boolean | undefined
   dateFormat?: Dialect['dateFormat']
   dryRun?: boolean | undefined
 }
@@ -60,6 +63,8 @@ export interface Found {
   rows: number
   /** Rows that cannot be imported, whatever the service has. */
   bad: number
+  /** Names of columns that have values, and no meaning here. */
+  unread: string[]
 }
 
 /** The steps of reading, in this order. */
@@ -103,8 +108,8 @@ export async function* readImport<As extends keyof SentRows>(
   options: ReadOptions<As>,
 ): AsyncGenerator<Reading<SentRows[As]>, void> {
   const scan = yield* firstPass(files, options)
-  const { format, rows, bad } = scan
-  yield { found: { format, rows, bad } }
+  const { format, rows, bad, unread } = scan
+  yield { found: { format, rows, bad, unread } }
   yield* secondPass(scan, options)
 }
 
@@ -122,13 +127,15 @@ async function* firstPass(
     format,
     rows: 0,
     bad: 0,
+    unread: [],
     domains: new RowDomains(options),
     paths: new PathKeys(),
     ownPaths: new PathKeys(),
     names: new PathKeys(),
   }
   let reportedAt = monotonicClock()
-  for await (const row of linksOf(scan, options)) {
+  const unread = new Set<string>()
+  for await (const row of linksOf(scan, options, unread)) {
     if (++scan.rows > rowsMax) {
       throw new SourceError(`has more than ${rowsMax.toLocaleString('en')} rows.`)
     }
@@ -138,6 +145,7 @@ async function* firstPass(
     }
     addRow(scan, row, options)
   }
+  scan.unread = [...unread]
   pages.requireComplete()
   if (scan.rows === 0) {
     const names = files
@@ -171,10 +179,11 @@ const isOwnLine = (row: Row): row is OwnLine => 'text' in row
 async function* linksOf(
   { sources }: Pick<Scan, 'sources'>,
   { dateFormat }: ImportOptions,
+  unread?: Set<string>,
 ): AsyncGenerator<Row, void> {
   for (const { format, rows } of sources) {
     const dialect: Dialect = { ...formatOf(format), dateFormat }
-    for await (const row of rows()) yield 'text' in row ? row : linkOf(row, dialect)
+    for await (const row of rows()) yield 'text' in row ? row : linkOf(row, dialect, unread)
   }
 }
 
@@ -364,8 +373,20 @@ const UNKNOWN_DOMAIN =
 
 function notesOf(link: SourceLink, options: ImportOptions): string[] {
   const lost = link.lost.length > 0 ? [`Not imported: ${link.lost.join(', ')}`] : []
-  return [...link.notes, ...lost, ...(isPausedFor(link, options) ? [NO_PASSWORD] : [])]
+  return [
+    ...link.notes,
+    ...lost,
+    ...(isPausedFor(link, options) ? [NO_PASSWORD] : []),
+    ...(options.appendPaths && !canAppend(link) ? [NO_PATHS] : []),
+  ]
 }
+
+const canAppend = ({ url, fields }: SourceLink): boolean => {
+  const destinations = (fields.destinations ?? []) as LinkProperties['destinations']
+  return !cannotForward({ forward_path: 'append', destinations }, url)
+}
+
+const NO_PATHS = 'Paths behind its address are not added: its destination has a fragment (#)'
 
 const NO_PASSWORD = 'Its password was not imported: set one, and resume the link'
 
@@ -387,6 +408,7 @@ function lineOf(link: SourceLink, options: ImportOptions, { domains, paths }: Sc
     ...(most !== undefined && { max_hits: left }),
     ...(hits > 0 && !options.withoutHits && { hits }),
     ...(isPaused && { paused: true }),
+    ...(options.appendPaths && canAppend(link) && { forward_path: 'append' }),
     ...keptPasswordOf(link, options),
     ...(host && { domain: host }),
     ...(aliases.length > 0 &&

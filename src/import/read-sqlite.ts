@@ -95,8 +95,11 @@ function tableOf(db: Database, name: string, file: string): Table {
         throw new SourceError(`${file} has computed columns in ${name}, which are not read.`)
       }
       const decode = decoderOf(db)
-      const read = columns.filter((column) => isRead(column) || KEYS.includes(column))
-      const sql = `SELECT ${read.map(cellOf).join(', ')} FROM ${quoted(name)}`
+      const read = (column: string) =>
+        isRead(column) || KEYS.includes(column)
+          ? cellOf(column)
+          : `${quoted(column)} NOT IN ('', 0) AS ${quoted(column)}`
+      const sql = `SELECT ${columns.map(read).join(', ')} FROM ${quoted(name)}`
       for (const row of db.query<Values, []>(sql).iterate()) {
         for (const [column, value] of Object.entries(row)) {
           if (value instanceof Uint8Array) row[column] = decode(value)
@@ -107,7 +110,7 @@ function tableOf(db: Database, name: string, file: string): Table {
   }
 }
 
-/** Read beside the columns that have a meaning of their own. */
+/** Read beside the columns that have a meaning of their own; of others, whether they have one. */
 const KEYS = ['id', 'domain_id']
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

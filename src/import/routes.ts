@@ -60,7 +60,7 @@ export const ImportView = z
 export type ImportView = z.infer<typeof ImportView>
 
 const postRoute = (deps: Deps) =>
-  new Elysia({ name: 'import.post', prefix: '/api' }).use(requireKey(deps, 'write')).post(
+  new Elysia({ name: 'import.post', prefix: '/api' }).use(requireKey(deps, 'change')).post(
     '/import',
     async ({ request, account, query }) => {
       const { dry_run } = parseWith(ImportQuery, query)

@@ -17,6 +17,8 @@ export interface Summary {
   hits: number
   /** How many links had each thing that Hopcode does not have. */
   lost: Record<string, number>
+  /** See `Found`. */
+  unread: readonly string[]
 }
 
 /** Creates links, or in a dry run finds out what would become of them. See `importRows`. */
@@ -38,7 +40,7 @@ export async function* runImport<Sent>(
   readings: AsyncGenerator<Reading<Sent>, void>,
   { send, onRead, onFound }: RunOptions<Sent>,
 ): AsyncGenerator<ImportedRow[], Summary> {
-  const summary: Summary = { format: 'csv', rows: 0, counts: {}, hits: 0, lost: {} }
+  const summary: Summary = { format: 'csv', rows: 0, counts: {}, hits: 0, lost: {}, unread: [] }
   const note = (rows: readonly ImportedRow[]): ImportedRow[] => {
     for (const { outcome } of rows) summary.counts[outcome] = (summary.counts[outcome] ?? 0) + 1
     summary.rows += rows.length
@@ -63,7 +65,8 @@ export async function* runImport<Sent>(
   for await (const reading of readings) {
     if ('read' in reading) onRead?.(reading.read)
     else if ('found' in reading) {
-      summary.format = reading.found.format
+      const { format, unread } = reading.found
+      Object.assign(summary, { format, unread })
       onFound?.(reading.found)
     } else if ('rows' in reading) {
       // The next rows are read while the service works.

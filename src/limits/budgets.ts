@@ -1,5 +1,5 @@
 import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
-import type { Account, AccountId } from '../accounts/store.ts'
+import type { Account, AccountId, KeyHolder } from '../accounts/store.ts'
 import type { Client } from '../hot/client-address.ts'
 import { SlidingWindow, type WindowMemory } from '../hot/sliding-window.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
@@ -15,6 +15,9 @@ const ADDRESS_ARENA_BYTES = 18 * 2 ** 20
 
 /** Sent in the headers of a budget without a limit: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
+
+/** The higher half of a caller that is a key. That of an account is 0. */
+const OF_KEY = 1
 
 interface Limits {
   plans: Readonly<Record<Plan, Budgets>>
@@ -172,6 +175,16 @@ export class RateLimiter {
   /** Spends one request of the account's budget. */
   takeOf({ id, plan }: Spender, group: BudgetGroup): Budget {
     return this.#takeFrom(this.#accounts[group], this.memory.plans[plan][group], 0, id)
+  }
+
+  /** Spends one request of the key's own limit, if it has one, and of its account's budget. */
+  takeOfKey(key: Omit<KeyHolder, 'keyScope' | 'origins'>, group: BudgetGroup): Budget {
+    if (key.perMinute === null) return this.takeOf(key, group)
+    const { keyId } = key.by
+    const own = { ...this.#takeFrom(this.#accounts[group], key.perMinute, OF_KEY, keyId) }
+    if (!own.allowed) return own
+    const shared = this.takeOf(key, group)
+    return shared.allowed && own.remaining < shared.remaining ? own : shared
   }
 
   /** Spends one dashboard request: of the session's account, or of an address without a session. */

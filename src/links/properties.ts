@@ -5,9 +5,9 @@ import { authorOf } from '../db/author.ts'
 import { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
 import { toCode } from '../lib/code.ts'
-import { check } from './check.ts'
+import { check, type LinkInput } from './check.ts'
 import type { Kit } from './kit.ts'
-import type { CountedLink, Link } from './link.ts'
+import type { CountedLink, Link, ParsedUrl } from './link.ts'
 import type { LinkChange } from './link-change.ts'
 import {
   type LinkProperties,
@@ -17,6 +17,7 @@ import {
 } from './property-table.ts'
 import type { LookupView, PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink } from './update.ts'
+import { urlKey } from './url.ts'
 
 export type DetailedLink = CountedLink & { properties: Readonly<LinkProperties> }
 
@@ -103,35 +104,38 @@ export async function changeProperties(
 }
 
 /**
- * Changes properties and aliases, which are well-formed, of one link: all or nothing. Throws as
- * `changeProperties`, and `alias_not_allowed`, `path_taken`.
+ * Changes the URL, properties and aliases, which are well-formed, of one link: all or nothing.
+ * Throws as `changeProperties`, and `alias_not_allowed`, `path_taken`.
  */
 export async function changeLink(
   deps: Kit,
   account: Account,
   code: string,
-  change: LinkChange,
+  change: LinkChange & { url?: ParsedUrl | undefined },
 ): Promise<void> {
-  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, account, code))
-  const changed = await patchLinks(deps, account, [id], change)
+  const link = await deps.writer.decide(() => requireOwnedLink(deps, account, code))
+  const changed = await patchLinks(deps, account, [link.id], change, link)
   if (changed === 0) throw new AppError('code_not_found', code.toUpperCase())
 }
 
-/** `change.aliases`: only of a single link. */
+/** `change.url` and `change.aliases`: only of a single link, which is `link`. */
 async function patchLinks(
   deps: Kit,
   account: Account,
   ids: readonly number[],
-  change: LinkChange,
+  change: LinkInput,
+  link?: Link,
 ): Promise<number> {
   const [first = 0] = ids
-  const { patch, aliases } = await check(deps, account, change, {
+  const { url, patch, aliases } = await check(deps, account, change, {
+    url: link?.url ?? null,
     properties: [...deps.data.properties.readProperties(ids).values()],
     aliases: change.aliases ? deps.data.aliases.ofLink(first) : [],
   })
   const quota = deps.plans[account.plan]
   return deps.links.patchLinks({
     ids,
+    ...(url && { url: { text: url.text, key: urlKey(url) } }),
     patch,
     aliases,
     quota,

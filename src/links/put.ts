@@ -100,6 +100,8 @@ export interface ScheduleDeletion {
 export interface PatchLinks {
   /** Links of other accounts, and those that were deleted, are skipped. */
   ids: readonly number[]
+  /** Only of a single link. */
+  url?: { text: string; key: Uint8Array }
   patch: PropertiesPatch
   /** Only of a single link. */
   aliases?: AliasPatch | undefined
@@ -107,10 +109,15 @@ export interface PatchLinks {
   author: Author
 }
 
+interface ChangedText {
+  before: string | null
+  after: string | null
+}
+
 /** The links that were changed, and which properties of each. */
 export interface Patched {
   accountId: AccountId
-  links: { id: number; code: Code; changed: PropertyName[] }[]
+  links: { id: number; code: Code; changed: PropertyName[]; url?: ChangedText | undefined }[]
   aliases?: AliasChange | undefined
 }
 
@@ -268,6 +275,12 @@ function linkReuser(db: Database) {
   }
 }
 
+const urlSetter = (db: Database) =>
+  prepareAddressed<Link, [string, Uint8Array, number]>(
+    db,
+    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
+  )
+
 function change(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
@@ -275,10 +288,7 @@ function change(db: Database) {
     Pick<Link, 'accountId' | 'url'> & Pick<LinkProperties, 'forward_path'>,
     [number]
   >('SELECT account_id AS accountId, url, forward_path FROM links WHERE id = ?')
-  const setUrl = prepareAddressed<Link, [string, Uint8Array, number]>(
-    db,
-    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
-  )
+  const setUrl = urlSetter(db)
   const setHash = db.prepare<NamedLink, [string, number, string]>(
     `UPDATE links SET password = ? WHERE id = ? AND password = ? RETURNING ${NAMED_LINK}`,
   )
@@ -310,14 +320,15 @@ function propertyWrites(db: Database) {
   const rows = rowStore(db)
   const aliases = aliasPatcher(db)
   const domains = domainUses(db)
+  const setUrl = urlSetter(db)
 
   return {
     /** The changed links, or why none was changed. */
     patchLinks(command: PatchLinks): Patched | PatchRefusal {
-      const { ids, patch, quota, author } = command
+      const { ids, url, patch, quota, author } = command
       const names = namesIn(patch)
       const changes = rows.find(ids, author.accountId).map((before) => {
-        const after = applyPatch(before, patch)
+        const after = applyPatch(before, patch, url?.text)
         return { before, after, changed: changedOf(names, before.properties, after.properties) }
       })
       for (const { before, after } of changes) {
@@ -333,8 +344,7 @@ function propertyWrites(db: Database) {
       const planned = command.aliases && first && aliases.plan(first.before, command.aliases)
       if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
       const urlBytes = changes.reduce(
-        (sum, { before, after }) =>
-          sum + bytesOfProperties(after.properties) - bytesOfProperties(before.properties),
+        (sum, { before, after }) => sum + bytesOfLink(after) - bytesOfLink(before),
         planned?.bytes ?? 0,
       )
       const added = { links: 0, urlBytes }
@@ -342,13 +352,19 @@ function propertyWrites(db: Database) {
       if (exceeded) return exceeded
       const changedAliases = planned && aliases.apply(planned)
       for (const { after, changed } of changes) {
-        rows.save(after, changed)
+        if (url) setUrl.get(url.text, url.key, after.id)
+        rows.save(after, changed, url !== undefined)
         if (changedAliases) rows.noteAliases(after)
       }
       accounts.add(author.accountId, added)
       return {
         accountId: author.accountId,
-        links: changes.map(({ after: { id, code }, changed }) => ({ id, code, changed })),
+        links: changes.map(({ before, after: { id, code, url: after }, changed }) => ({
+          id,
+          code,
+          changed,
+          url: before.url === after ? undefined : { before: before.url, after },
+        })),
         aliases: changedAliases,
       }
     },
@@ -387,10 +403,10 @@ function rowStore(db: Database) {
         .all(JSON.stringify(ids), accountId)
         .map((row) => ({ ...row, properties: readProperties(row) })),
 
-    save(link: OwnedLink, changed: readonly PropertyName[]): void {
+    save(link: OwnedLink, changed: readonly PropertyName[], hasNewUrl: boolean): void {
       setProperties(link.id, link.properties)
       const isOneOf = (names: readonly PropertyName[]) => changed.some((one) => names.includes(one))
-      if (isOneOf(TEXTS)) index.update(link)
+      if (hasNewUrl || isOneOf(TEXTS)) index.update(link)
       if (isOneOf(SELECTING)) noteChange(link)
     },
 
@@ -426,8 +442,9 @@ const changedOf = (
   after: LinkProperties,
 ): PropertyName[] => names.filter((name) => textOf(before[name]) !== textOf(after[name]))
 
-const applyPatch = (link: OwnedLink, patch: PropertiesPatch): OwnedLink => ({
+const applyPatch = (link: OwnedLink, patch: PropertiesPatch, url = link.url): OwnedLink => ({
   ...link,
+  url,
   properties: patchProperties(link.properties, patch),
 })
 
@@ -557,6 +574,9 @@ function nextCode(code: Code): Code {
 }
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
+
+const bytesOfLink = ({ url, properties }: Pick<OwnedLink, 'url' | 'properties'>): number =>
+  bytesOf(url) + bytesOfProperties(properties)
 
 /** What a link gets beside its code and its URL. */
 interface NewLinkOf extends Pick<Link, 'accountId' | 'createdAt' | 'domainId'> {

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { hasAccess } from '../accounts/keys.ts'
 import { BATCH_BODY_MAX, type RequestBodies, readBody, useBody } from '../http/body.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
@@ -14,6 +15,8 @@ import {
   DeletedView,
   LinkBody,
   LookupView,
+  type ManagedFields,
+  ManagedLinkBody,
   PropertiesView,
   ReserveBody,
   ReservedView,
@@ -22,7 +25,7 @@ import {
   UpdateBody,
   UpdatedView,
 } from './schema.ts'
-import { deleteLink, update } from './update.ts'
+import { deleteLink, deleteOwnedLink, update } from './update.ts'
 
 type Deps = Kit & GuardDeps & { bodies: RequestBodies; unsent: UnsentResponses }
 
@@ -34,7 +37,7 @@ export const linkWriteRoutes = (deps: Deps) =>
 
 const creationRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.create', prefix: '/api' })
-    .use(requireKey(deps, 'write'))
+    .use(requireKey(deps, 'create'))
     .post(
       '/shorten',
       async ({ request, account, status }) => {
@@ -89,7 +92,7 @@ const creationRoutes = (deps: Deps) =>
 
 const changeRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.change', prefix: '/api' })
-    .use(requireKey(deps, 'write'))
+    .use(requireKey(deps, 'change'))
     .post(
       '/update',
       async ({ request, account }) => {
@@ -138,7 +141,7 @@ const bulkRoutes = (deps: Deps) => {
     pro: bulkBody(pro.bulkMax),
     enterprise: bulkBody(enterprise.bulkMax),
   }
-  return new Elysia({ name: 'links.bulk', prefix: '/api' }).use(requireKey(deps, 'write')).post(
+  return new Elysia({ name: 'links.bulk', prefix: '/api' }).use(requireKey(deps, 'create')).post(
     '/bulk-shorten',
     async ({ request, account }) => {
       const { bulkMax } = deps.plans[account.plan]
@@ -180,7 +183,10 @@ export const linkLookupRoutes = (deps: Deps) =>
 
 /** A link of the account with its optional properties. */
 export const linkPropertyRoutes = (deps: Deps) =>
-  new Elysia({ name: 'links.properties' }).use(propertyReads(deps)).use(propertyChanges(deps))
+  new Elysia({ name: 'links.properties' })
+    .use(propertyReads(deps))
+    .use(propertyChanges(deps))
+    .use(deletionRoute(deps))
 
 const propertyReads = (deps: Deps) =>
   new Elysia({ name: 'links.properties.read', prefix: '/api' })
@@ -196,12 +202,14 @@ const propertyReads = (deps: Deps) =>
 
 const propertyChanges = (deps: Deps) =>
   new Elysia({ name: 'links.properties.change', prefix: '/api' })
-    .use(requireKey(deps, 'write'))
+    .use(requireKey(deps, 'change'))
     .patch(
       '/links/:code',
       async ({ request, account, params: { code } }) => {
-        const body = await readBody(deps.bodies, request, LinkBody, account.id)
-        await changeLink(deps, account, code, changeOf(deps.addresses, body))
+        const model = hasAccess(account, 'manage') ? ManagedLinkBody : LinkBody
+        const body: ManagedFields = await readBody(deps.bodies, request, model, account.id)
+        const { url, ...fields } = body
+        await changeLink(deps, account, code, { url, ...changeOf(deps.addresses, fields) })
         return getProperties(deps, account, code)
       },
       {
@@ -209,11 +217,26 @@ const propertyChanges = (deps: Deps) =>
           id: 'patchLink',
           summary: 'Change properties and aliases of a link',
           description:
-            'Null clears a property; an absent one stays. `update` changes the destination. ' +
-            'If one change is refused, nothing is changed.',
-          body: LinkBody,
+            'Null clears a property; an absent one stays. `update` changes the destination; only ' +
+            'a key with the access `manage` can do so here. If one change is refused, nothing is ' +
+            'changed.',
+          body: ManagedLinkBody,
           answers: { 200: { description: 'The changed link.', view: PropertiesView } },
           refusals: [409, 422],
         }),
       },
     )
+
+const deletionRoute = (deps: Deps) =>
+  new Elysia({ name: 'links.manage', prefix: '/api' })
+    .use(requireKey(deps, 'manage'))
+    .delete('/links/:code', ({ account, params }) => deleteOwnedLink(deps, account, params.code), {
+      detail: operation({
+        id: 'deleteOwnLink',
+        summary: 'Delete a link of the account, without its passcode',
+        description:
+          'Only with a key with the access `manage`. Otherwise the same as `deleteLink`.',
+        answers: { 200: { description: 'The code is gone.', view: DeletedView } },
+        refusals: [403],
+      }),
+    })

@@ -293,8 +293,14 @@ export const ReserveBody = strictBody({ code: NewCode, ...settable }, BAD_CODE).
 })
 
 /** Properties of a link and all of its aliases. */
-export const LinkBody = strictBody(settable, NO_OBJECT).meta({ id: 'LinkChange' })
+export const LinkBody = strictBody(settable, NO_OBJECT)
 export type LinkFields = z.output<typeof LinkBody>
+
+/** The same, with the destination. */
+export const ManagedLinkBody = strictBody({ url: Url.optional(), ...settable }, NO_OBJECT).meta({
+  id: 'LinkChange',
+})
+export type ManagedFields = LinkFields & Partial<z.output<typeof ManagedLinkBody>>
 
 const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   line: z.string().nullable(),

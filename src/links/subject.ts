@@ -59,12 +59,13 @@ export const links = subject({
         if (typeof patched === 'string' || 'taken' in patched) return []
         const { accountId, links, aliases } = patched
         const names = namesOf(aliases)
-        return links.map(({ id, code, changed }) =>
+        return links.map(({ id, code, changed, url }) =>
           linkEvent(
             'changed',
             { id, code, accountId },
             {
-              changed: [...changed, ...names],
+              changed: [...(url ? ['url'] : []), ...changed, ...names],
+              url,
               addresses: aliases?.changed,
               author: command?.author,
             },

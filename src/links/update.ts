@@ -50,6 +50,18 @@ export async function deleteLink(
   return { code: link.code, deleted: true }
 }
 
+/** Deletes the account's own link at once, without its passcode. Throws `code_not_found`. */
+export async function deleteOwnedLink(
+  deps: Kit,
+  account: Account,
+  text: string,
+): Promise<DeletedView> {
+  const { id, code } = await deps.writer.decide(() => requireOwnedLink(deps, account, text))
+  const author = authorOf(account, deps.clock())
+  if (!(await deps.links.delete({ id, author }))) throw notFound(text)
+  return { code, deleted: true }
+}
+
 /**
  * Sets the URL of the account's own link, without its passcode. Throws `code_not_found`, then
  * `url_blocked`, then `quota_exceeded`.

@@ -88,8 +88,8 @@ const responsesOf = (named: NamedSchemas) => {
     400: refusal('A value is missing or malformed.'),
     401: refusal(REFUSALS.invalid_api_key.message()),
     403: refusal(
-      'The API key is read-only, the passcode is wrong, or the code is unknown or another ' +
-        "account's.",
+      'The access of the API key does not include this, the passcode is wrong, or the code is ' +
+        "unknown or another account's.",
     ),
     404: refusal('The code does not exist, or has no destination to follow.'),
     409: refusal('The code is in use.'),
@@ -125,9 +125,11 @@ const document = (config: Config, named: NamedSchemas) => ({
         name: 'X-API-Key',
         in: 'header',
         description:
-          "One of the account's keys. `Authorization: Bearer` can carry it, too. A read-only key " +
-          'cannot create or change links (403). On public endpoints a key only decides whose ' +
-          'budget is used.',
+          "One of the account's keys. `Authorization: Bearer` can carry it, too. A key has the " +
+          'access `read`, `write`, `create` (only `shorten`, `bulkShorten` and `reserve`; also ' +
+          'from pages of the origins that it lists) or `manage` (also new destinations and ' +
+          'deletions without passcodes). Everything else is 403. On public endpoints a key only ' +
+          'decides whose budget is used, and one for creation not even that.',
       },
     },
     headers,

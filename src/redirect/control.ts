@@ -1,7 +1,8 @@
-import { apiKeyOf, findAccount } from '../accounts/keys.ts'
+import { apiKeyOf, findAccount, payerOf } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import { decodePath, lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
+import type { UnknownPaths } from '../addresses/unknown-paths.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
@@ -48,6 +49,7 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   domains: DomainMap
   versions: Pick<CodeVersions, 'ofKey'>
   codes: Pick<KnownCodes, 'mayName' | 'noteForwarding' | 'prepare'>
+  unknownPaths: Pick<UnknownPaths, 'count'>
 }
 
 /** Requests for short links on the control thread. */
@@ -67,14 +69,14 @@ export interface ControlFollower {
  * with `max_hits` or a password, in an unusual form, and during a failure of the database.
  */
 export function controlFollower(deps: ControlDeps): ControlFollower {
-  const { limiter, address, counters, domains, versions } = deps
+  const { limiter, address, counters, domains, versions, unknownPaths } = deps
   const { clock, countryFile, countryHeader } = deps
   const countries = countryFile === undefined ? undefined : new LazyCountries(countryFile)
   const chooser = new DestinationChooser({ clock, countries, countryHeader })
   const answers = new Answers(deps)
   const find = linkFinder(deps)
   const gate = new PasswordGate(deps)
-  const show = previewer(deps, answers)
+  const show = previewer({ ...deps, chooser }, answers)
   const isUnlocked = (request: FollowRequest, link: ProtectedLink) =>
     isSame(request.attempt, link) || gate.isUnlocked(request, link)
   const follow = follower({ ...deps, ...FOUND, holdsBack, isUnlocked, chooser })
@@ -92,13 +94,14 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     const domain = domains.ofRequest(request)
     let account: Account | undefined
     try {
-      account = findAccount(deps, apiKeyOf(headers))
+      account = payerOf(findAccount(deps, apiKeyOf(headers)))
       const current = (found: FoundPath) =>
         found.code !== undefined && versions.ofKey(found.code) !== found.version
           ? find(urlPath, domain)
           : found
       const first = before ? current(before) : find(urlPath, domain)
-      const shown = first.isPreview && show(first, { headers, domain, account, client })
+      const query = queryOf(request.url)
+      const shown = first.isPreview && show(first, { headers, query, domain, account, client })
       if (shown) return shown
       const attempt = await attemptOf(protectedIn(first), headers, sent, client)
       const found = current(first)
@@ -106,12 +109,15 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
         text: found.path,
         rest: found.rest,
         asked: text || '/',
-        query: queryOf(request.url),
+        query,
         isHit: method !== 'HEAD' && !first.isPreview,
         attempt,
         get: (name: string) => headers.get(name),
       }
       const answer = follow(about, client, account, found) as Answer
+      if (found.link === null && answer.status !== 429 && method === 'GET') {
+        unknownPaths.count({ domainId: domain.id, path: text }, { client, headers })
+      }
       if (!before || answer.status !== 302) return answer
       const cookie = attempt && 'unlocked' in attempt && gate.cookie(attempt.unlocked)
       Object.assign(answer.headers, NO_REFERRER, cookie && { 'Set-Cookie': cookie })
@@ -127,7 +133,7 @@ export function controlFollower(deps: ControlDeps): ControlFollower {
     }
   }
   const answerForm = (path: string, request: Request): Promise<Answer> | undefined => {
-    const account = findAccount(deps, apiKeyOf(request.headers))
+    const account = payerOf(findAccount(deps, apiKeyOf(request.headers)))
     if (!limiter.hasRoom('read', account, clientOf(address, request))) return undefined
     const found = find(path, domains.ofRequest(request))
     return found.isPreview ? undefined : protectedIn(found) && answer(path, request, found)

@@ -7,6 +7,7 @@ import type { RateLimiter } from '../limits/budgets.ts'
 import { type HitLimits, rulesReader } from '../links/destination.ts'
 import type { Kit } from '../links/kit.ts'
 import { lookupView } from '../links/properties.ts'
+import type { DestinationChooser } from './choose-destination.ts'
 import { type FoundLink, stateOf } from './follow.ts'
 import type { Answer, Answers } from './responses.ts'
 
@@ -22,10 +23,13 @@ interface PreviewDeps extends Pick<Kit, 'hits' | 'addresses' | 'clock'> {
   hitLimits: HitLimits
   limiter: Pick<RateLimiter, 'take'>
   counters: Pick<RedirectCounters, 'add'>
+  chooser: DestinationChooser
 }
 
 interface Asking {
   headers: RequestHeaders
+  /** Without its question mark. */
+  query: string
   domain: RequestDomain
   account: Account | undefined
   client: Client
@@ -39,7 +43,7 @@ export function previewer(
   { data, hits, addresses, clock, ...deps }: PreviewDeps,
   answers: Answers,
 ) {
-  const { hitLimits, limiter, counters } = deps
+  const { hitLimits, limiter, counters, chooser } = deps
   const readRules = rulesReader()
   return (
     { code, link, path }: FoundLink & { path: string },
@@ -50,7 +54,7 @@ export function previewer(
     const rules = link.rules ? readRules(link.rules) : {}
     const count = rules.max_hits === undefined ? 0 : hitLimits.hitsOf(code, link.id)
     if (stateOf(rules, clock(), count) !== 'active') return undefined
-    const { account, client, ...about } = asking
+    const { account, client, query, ...about } = asking
     const budget = limiter.take('read', account, client)
     if (!budget.allowed) {
       counters.add('limited')
@@ -58,10 +62,12 @@ export function previewer(
     }
     counters.add('preview')
     const url = data.links.publicUrlOf(stored)
+    const request = { query, get: (name: string) => asking.headers.get(name) }
+    const chosen = url === null ? undefined : chooser.find(rules, request, client)
     const page = {
       shortUrl: decodeURI(addresses.display(stored).replace(/^https?:\/\//, '')),
       path: `/${path.split('/').map(encodeURIComponent).join('/')}`,
-      url,
+      url: chosen ?? url,
       createdAt: stored.createdAt,
       hasRules: rules.destinations !== undefined,
     }

@@ -195,11 +195,16 @@ export const redirectNavigation = (location: string) => ({
 /** The texts of the public page of a link in the visitor's language. */
 export function statisticsTexts(headers: RequestHeaders): StatisticsTexts {
   const language = languageOf(headers.get('accept-language') ?? '')
-  const { statistics, destination } = TEXTS[language]
-  return { language, ...statistics, preview: destination.title }
+  const { statistics, destination, code_not_found } = TEXTS[language]
+  return { language, ...statistics, preview: destination.title, missing: code_not_found }
 }
 
-export type StatisticsTexts = typeof TEXTS.en.statistics & { language: string; preview: string }
+export type StatisticsTexts = typeof TEXTS.en.statistics & {
+  language: string
+  preview: string
+  /** Of a page that does not exist. */
+  missing: { title: string; text: string }
+}
 
 /** The preferred one of the languages with texts; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

@@ -65,7 +65,7 @@ export const probeRoutes = ({ health, admits }: ProbeDeps) =>
 /** For `npm run bench -- --url`: answers the token that `hopcode bench-token` has printed here. */
 export const benchRoutes = (deps: GuardDeps) =>
   new Elysia({ name: 'status.bench', prefix: '/-' })
-    .use(requireKey(deps, 'write'))
+    .use(requireKey(deps, 'change'))
     .get('/bench-token', ({ account, request }) => {
       const token = request.headers.get('x-bench-token') ?? ''
       const answer = answerBenchToken(deps, account.id, token)

@@ -35,7 +35,8 @@ const WebhookChangeBody = strictBody(
   'Invalid body: must be an object',
 ).meta({ id: 'WebhookChangeBody' })
 
-const DISABLED = 'Why it was disabled; null while it is enabled, and if somebody has disabled it.'
+const DISABLED =
+  '`gone` (410), `failing` (for five days) or `operator`; null if it is none of these.'
 const WebhookView = z
   .object({
     id: CountField,
@@ -45,10 +46,7 @@ const WebhookView = z
     failing_since: TimeField.nullable().meta({
       description: 'The first failure without a success.',
     }),
-    disabled_reason: z
-      .enum(['gone', 'failing', 'operator'])
-      .nullable()
-      .meta({ description: DISABLED }),
+    disabled_reason: z.string().nullable().meta({ description: DISABLED }),
     created_at: TimeField,
   })
   .meta({ id: 'Webhook' })
@@ -145,7 +143,7 @@ const readRoutes = (deps: Deps) =>
 
 const changeRoutes = (deps: Deps) =>
   new Elysia({ name: 'webhooks.change', prefix: '/api/webhooks' })
-    .use(requireKey(deps, 'write'))
+    .use(requireKey(deps, 'change'))
     .post(
       '',
       async ({ request, account, status }) => {
@@ -187,7 +185,7 @@ const changeRoutes = (deps: Deps) =>
 
 const useRoutes = (deps: Deps) =>
   new Elysia({ name: 'webhooks.use', prefix: '/api/webhooks' })
-    .use(requireKey(deps, 'write'))
+    .use(requireKey(deps, 'change'))
     .delete(
       '/:id',
       async ({ account, params }) => {

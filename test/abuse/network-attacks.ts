@@ -155,7 +155,7 @@ export const signIns: Attack = {
     isDone = false
     const changes = { csrf, current: PASSWORD, password: PASSWORD }
     const loop = Array.from({ length: 60 }, (_, i) =>
-      hold(i, () => post(attacked, '/app/account/password', own, '192.0.2.7', changes)),
+      hold(i, () => post(attacked, '/app/account/security/password', own, '192.0.2.7', changes)),
     )
     await Bun.sleep(500)
     const browserWithoutSession = () => {

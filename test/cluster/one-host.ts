@@ -44,6 +44,8 @@ const LIST: readonly OneHost[] = [
         'the budgets of the plan',
         'a refused change of a read-only key is charged',
       ],
+      'key-access': ['a limit of its own', 'charged to the address'],
+      cors: ['read its refusals'],
       'dashboard-link-properties': ['a form costs one write'],
       'dashboard-link': ['previews are charged'],
       'dashboard-links': ['asking for free codes', 'takes a place of the account’s write budget'],

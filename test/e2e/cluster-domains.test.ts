@@ -48,6 +48,20 @@ testWith('postgres')(
     await run('domain set go.example --root-url https://brand.example/', others[0] ?? {})
     const root = await last.fetch('/', { headers: { host: 'go.example' } })
     expect(root.headers.get('location')).toBe('https://brand.example/')
+    const file = join(folders.folder.path, 'apple.json')
+    const apps = JSON.stringify({ webcredentials: { apps: ['ABCDE12345.com.example.app'] } })
+    await Bun.write(file, apps)
+    for (const host of ['go.example', 'hop.test']) {
+      await run(`domain set ${host} --apple ${file}`, first)
+      const answers = running.map(async (one) => {
+        const path = '/.well-known/apple-app-site-association'
+        return (await one.fetch(path, { headers: { host } })).text()
+      })
+      expect(await Promise.all(answers)).toEqual([apps, apps, apps])
+    }
+    expect(await refusal(`domain set go.example --android ${file}`, first)).toContain(
+      'assetlinks.json',
+    )
     expect(await refusal('domain remove go.example', first)).toContain(
       '1 link and 1 alias use go.example: --move-links gives them the primary domain',
     )

@@ -1,8 +1,12 @@
 import { expect, test } from 'bun:test'
-import { testApp } from '../support/app.ts'
+import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { ALL, type Endpoint, nameOf, pathOf } from '../support/endpoints.ts'
+import { addKey } from '../support/members.ts'
 
-/** Scripts of other sites may make public reads, and nothing else. */
+/**
+ * Scripts of other sites may make public reads, and create links with a key that lists their
+ * origin.
+ */
 
 const OPEN = ['/api/lookup/{code}', '/api/status', '/api/qr/{code}', '/api/qr-image/{code}']
 const CORS = 'access-control-allow-origin'
@@ -80,4 +84,97 @@ test('nothing else can be read from another origin', async () => {
       expect([name, tried, found]).toEqual([name, tried, []])
     }
   }
+})
+
+const CREATIONS = ['/api/shorten', '/api/bulk-shorten', '/api/reserve']
+const SHOP = ORIGIN.origin
+const MAY_POST = { ...ORIGIN, 'access-control-request-method': 'POST' }
+const BODY = { url: 'https://example.com/', urls: ['https://example.com/'], code: 'SPRING26' }
+
+/** A key of the Free account that only creates, for pages of these origins. */
+function addPageKey(app: TestApp, origins: string[] | null, perMinute = 60): string {
+  app.key('free')
+  const name = String(origins)
+  return addKey(app, 'free@example.com', { name, scope: 'create', perMinute, origins })
+}
+
+const corsOf = ({ headers }: Answer) =>
+  Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control')))
+
+test('scripts of an origin that a key lists create links with this key, and read its refusals', async () => {
+  await using app = await testApp()
+  const key = addPageKey(app, [SHOP, 'https://other.example'], 4)
+  const preflight = await app.call('OPTIONS', '/api/shorten', { headers: MAY_POST })
+  expect([preflight.status, preflight.text]).toEqual([204, ''])
+  expect(preflight.headers.get('vary')).toContain('Origin')
+  expect(corsOf(preflight)).toMatchObject({
+    [CORS]: SHOP,
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': 'X-API-Key, Authorization, Content-Type',
+  })
+  const statuses: number[] = []
+  for (const path of [...CREATIONS, '/api/reserve', '/api/shorten']) {
+    const fields = { '/api/shorten': ['url'], '/api/bulk-shorten': ['urls'] }[path] ?? ['code']
+    const json = Object.fromEntries(Object.entries(BODY).filter(([name]) => fields.includes(name)))
+    const answer = await app.call('POST', path, { key, json, headers: ORIGIN })
+    statuses.push(answer.status)
+    expect(corsOf(answer)).toEqual({
+      [CORS]: SHOP,
+      'access-control-expose-headers': expect.stringContaining('Retry-After'),
+    })
+    expect(answer.headers.get('vary')).toContain('Origin')
+  }
+  expect(statuses).toEqual([201, 201, 201, 409, 429])
+})
+
+test('no other endpoint, origin or key has CORS headers of creations', async () => {
+  await using app = await testApp()
+  const key = addPageKey(app, [SHOP])
+  const other = addPageKey(app, ['https://other.example'])
+  const open = addPageKey(app, null)
+  const ended = app.key('pro')
+  const none = async (method: string, path: string, headers: object, sent = key) => {
+    const isPost = method === 'POST'
+    const options = { headers: headers as Record<string, string>, ...(isPost && { json: {} }) }
+    const answer = await app.call(method, path, { ...options, ...(isPost && { key: sent }) })
+    const at = `${method} ${path} ${JSON.stringify(headers)}`
+    expect({ at, found: corsOf(answer) }).toEqual({ at, found: {} })
+    return answer
+  }
+  for (const path of ['/api/update', '/api/delete', '/api/import', '/api/links/SPRING26']) {
+    await none('OPTIONS', path, MAY_POST)
+    await none('POST', path, ORIGIN)
+  }
+  for (const path of CREATIONS) {
+    // A listed origin with a key that does not list it.
+    for (const sent of [other, open, ended, 'nonsense']) await none('POST', path, ORIGIN, sent)
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      '*',
+      `${SHOP}:8443`,
+      'http://shop.example',
+    ]) {
+      const answer = await none('OPTIONS', path, { ...MAY_POST, origin })
+      expect(answer.status).toBe(405)
+      await none('POST', path, { origin })
+    }
+    await none('OPTIONS', path, ORIGIN)
+    app.advance(60_000)
+  }
+})
+
+test('a revoked key, and one of a disabled account, let no preflight pass', async () => {
+  await using app = await testApp()
+  addPageKey(app, [SHOP])
+  const status = async () =>
+    (await app.call('OPTIONS', '/api/shorten', { headers: MAY_POST })).status
+  expect(await status()).toBe(204)
+  app.administer(({ accounts }) => accounts.change(1, { disabledAt: app.now() }))
+  expect(await status()).toBe(405)
+  app.administer(({ accounts }) => accounts.change(1, { disabledAt: null }))
+  expect(await status()).toBe(204)
+  app.administer(({ accounts }) => accounts.revokeKeys(1, app.now() + 1000, `${SHOP}`))
+  app.advance(1000)
+  expect(await status()).toBe(405)
 })

@@ -207,3 +207,34 @@ test('Ctrl+K goes to a link, a page or an action from any page, and the address 
   expect(plain.text).toContain(`/app/links/${code}`)
   expect(plain.text).not.toContain('<b>Import')
 })
+
+test('Chromium installs the dashboard as an app that is in the share menu', async () => {
+  await using app = await testApp()
+  const { owner: visitor } = await setUpOwner(app)
+  await using opened = await openAs(browser(), { app, visitor })
+  const { page, problems } = opened
+  await page.goto(`${app.url}/app/links`)
+  const devtools = await page.context().newCDPSession(page)
+  const { installabilityErrors } = await devtools.send('Page.getInstallabilityErrors')
+  // The browser of a test has no profile in which an app could be stored.
+  const ids = installabilityErrors.map(({ errorId }) => errorId)
+  expect(ids.filter((id) => id !== 'in-incognito')).toEqual([])
+  const { data, errors } = await devtools.send('Page.getAppManifest')
+  expect(errors).toEqual([])
+  const { start_url, icons, share_target: share } = JSON.parse(data ?? '{}')
+  for (const { src, sizes, type } of icons) {
+    const { headers, bytes } = await app.call('GET', src)
+    expect(headers.get('content-type')).toBe(type)
+    // Width and height of a PNG file.
+    const view = new DataView(bytes.buffer, bytes.byteOffset)
+    expect(`${view.getUint32(16)}x${view.getUint32(20)}`).toBe(sizes)
+  }
+  expect((await page.goto(app.url + start_url))?.status()).toBe(200)
+  // As Android sends a page that another app shares.
+  const { title, text } = share.params
+  const sent = { [title]: 'Spring sale', [text]: 'See https://example.com/spring' }
+  await page.goto(`${app.url}${share.action}?${new URLSearchParams(sent)}`)
+  expect(await page.inputValue('#field-url')).toBe('https://example.com/spring')
+  expect(await page.inputValue('#field-title')).toBe('Spring sale')
+  expect(problems).toEqual([])
+})

@@ -188,7 +188,7 @@ test('Analytics adds up hits and scans by campaign, then source and medium, and 
 const { test: browserTest, browser } = browserTests()
 
 browserTest(
-  'a pasted URL fills the fields, a template too, and the URL that results is shown',
+  'the fields follow the URL, and the URL the fields and the template, while one types',
   async () => {
     await using app = await testApp()
     const free = await makeMember(app, 'free@example.com')
@@ -197,16 +197,25 @@ browserTest(
     const { page } = opened
     await page.goto(`${app.url}/app/links`)
     await page.locator('#campaign summary').click()
-    await page.getByLabel('Shorten a URL').fill('https://shop.example/?utm_source=news&q=1')
-    await page.getByLabel('Shorten a URL').press('Tab')
-    const field = (label: string) => page.locator('#campaign').getByLabel(label, { exact: true })
-    await page.locator('#field-utm_source[value=news]').waitFor()
-    await field('Template').selectOption('Print')
-    await page.locator('#field-utm_medium[value=print]').waitFor()
-    await field('Campaign').fill('spring sale')
-    const result =
-      'https://shop.example/?utm_source=news&q=1&utm_medium=print&utm_campaign=spring%20sale'
-    await page.locator('#campaign-url', { hasText: result }).waitFor()
+    const url = page.getByLabel('Shorten a URL')
+    const field = (name: string) => page.locator(`#field-utm_${name}`)
+    // Typed before there is a URL.
+    await page.getByLabel('Content (utm_content)').fill('blue & big')
+    await url.fill('https://shop.example/?utm_source=news&q=1#top')
+    expect(await field('source').inputValue()).toBe('news')
+    await url.press('Tab')
+    const start = 'https://shop.example/?utm_source=news&q=1&utm_content=blue%20%26%20big'
+    expect(await url.inputValue()).toBe(`${start}#top`)
+    await page.getByLabel('Template').selectOption('Print')
+    await eventually('the template is in the URL', async () =>
+      (await url.inputValue()).includes('&utm_medium=print#top'),
+    )
+    expect(await field('medium').inputValue()).toBe('print')
+    await field('source').fill('')
+    await field('content').fill('')
+    await field('campaign').fill('spring sale')
+    const result = 'https://shop.example/?q=1&utm_medium=print&utm_campaign=spring%20sale#top'
+    expect(await url.inputValue()).toBe(result)
     expect(await violations(page)).toEqual([])
     await page.setViewportSize({ width: 320, height: 800 })
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
@@ -220,9 +229,8 @@ browserTest(
     await page.locator('.list, table').getByText('utm_source=next').first().waitFor()
     expect(await page.locator('#campaign[open]').count()).toBe(0)
     expect(await page.locator('#field-utm_source').inputValue()).toBe('')
-    await page.getByLabel('Shorten a URL').fill('https://shop.example/?utm_source=typed')
-    await page.getByLabel('Shorten a URL').press('Tab')
-    await page.locator('#field-utm_source[value=typed]').waitFor({ state: 'attached' })
+    await url.fill('https://shop.example/?utm_source=typed')
+    expect(await field('source').inputValue()).toBe('typed')
     expect(await page.locator('#campaign[open]').count()).toBe(0)
     for (const path of [PATH, '/app/analytics/campaigns']) {
       await page.goto(app.url + path)

@@ -123,7 +123,7 @@ test('a form of somebody who is not signed in has at most 16 KiB', async () => {
   expect(seen.text).toContain('at most 16 KiB')
   const { owner } = await setUpOwner(app)
   const more = { current: PASSWORD, password: 'x'.repeat(20_000) }
-  expect((await owner.post('/app/account/password', more, { from: '/app/account' })).status).toBe(
-    422,
-  )
+  expect(
+    (await owner.post('/app/account/security/password', more, { from: '/app/account' })).status,
+  ).toBe(422)
 })

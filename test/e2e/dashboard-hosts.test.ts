@@ -131,3 +131,20 @@ const HOST_TEXTS = [
 test.each(HOST_TEXTS)('the text %p names the host %p', (text, host) => {
   expect(parseHost(text)).toBe(host)
 })
+
+test('a link to a blocked host has a badge in the list and on its page until the host is allowed', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  await app.claim('SAME0001', 'https://phish.example/', key)
+  await app.claim('OTHER001', 'https://notphish.example/', key)
+  const badges = async () => {
+    const pages = ['/app/links', '/app/links/SAME0001', '/app/links/OTHER001']
+    const texts = await Promise.all(pages.map(async (path) => (await owner.get(path)).text))
+    return texts.map((text) => text.split('>Blocked</span>').length - 1)
+  }
+  expect(await badges()).toEqual([0, 0, 0])
+  await block(owner, 'phish.example')
+  expect(await badges()).toEqual([1, 1, 0])
+  await unblock(owner, 'phish.example')
+  expect(await badges()).toEqual([0, 0, 0])
+})

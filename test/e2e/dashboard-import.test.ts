@@ -73,6 +73,19 @@ test('a file is checked, imported, and has a report', async () => {
   expect(table).toEqual(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), plain]))
 })
 
+test('columns that are not read are named before and after the import', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  const rows = 'Short URL,Long URL,Team,<i>\nhttps://go.test/spring-sale,https://example.com/2,IT,x'
+  await upload(app, free, rows)
+  const named = 'These columns were not read: Team, &lt;i&gt;.'
+  expect(await finished(free)).toContain(named)
+  await free.post(`${PATH}/start`, {}, { from: PATH })
+  const done = await finished(free)
+  expect(done).toContain('1 link imported')
+  expect(done).toContain(named)
+})
+
 test('of a file with several domains, the user chooses some without uploading it again', async () => {
   await using app = await testApp(ALL)
   const free = await makeMember(app, 'free@example.com')

@@ -25,8 +25,8 @@ async function rotate(visitor: Visitor): Promise<{ seen: Seen; key: string }> {
   return { seen, key: secretIn(seen) }
 }
 
-async function create(visitor: Visitor, name: string, scope = 'write') {
-  const seen = await visitor.post('/app/keys/new', { name, scope }, { from: '/app/keys' })
+async function create(visitor: Visitor, name: string, scope = 'write', more = {}) {
+  const seen = await visitor.post('/app/keys/new', { name, scope, ...more }, { from: '/app/keys' })
   return { seen, key: secretIn(seen) }
 }
 
@@ -224,6 +224,52 @@ test('a form with an unknown access creates a read-only key', async () => {
   const { key } = await create(owner, 'Odd', 'admin')
   const json = { code: 'SPRING26' }
   expect(await app.call('POST', '/api/reserve', { key, json })).toMatchObject({ status: 403 })
+})
+
+test('a key that creates is listed with its limit and its origins, which a rotation keeps', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const origins = 'https://shop.example, http://localhost:8080'
+  const page = await create(owner, 'Page', 'create', { per_minute: '5', origins })
+  expect((await owner.get('/app/keys')).text).toContain(
+    `create only, 5 requests a minute, ${origins}`,
+  )
+  const key = await idOf(owner, page.key)
+  const rotated = await owner.post('/app/keys/rotate', { key }, { from: '/app/keys' })
+  const json = { url: 'https://example.com/' }
+  for (const key of [page.key, secretIn(rotated)]) {
+    const headers = { origin: 'https://shop.example' }
+    const answer = await app.call('POST', '/api/shorten', { key, json, headers })
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('5')
+    expect(answer.headers.get('access-control-allow-origin')).toBe(headers.origin)
+  }
+})
+
+test.each([
+  ['per_minute', '0'],
+  ['per_minute', 'many'],
+  ['origins', '*'],
+  ['origins', 'https://shop.example/path'],
+])('a key that creates is refused with the %s %s, at the field', async (field, value) => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const { seen } = await create(owner, 'Page', 'create', { [field]: value })
+  expect([seen.status, secretIn(seen)]).toEqual([422, ''])
+  expect(seen.text).toContain(`id="field-${field}-error"`)
+})
+
+test('the page says what each access permits, and creates a key that manages', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const { text } = await owner.get('/app/keys')
+  const offered = [...text.matchAll(/name="scope" value="(\w+)"( checked)?>\s*([^<]+)/g)]
+  expect(offered.map(([, scope]) => scope)).toEqual(['write', 'read', 'create', 'manage'])
+  for (const [, , , label = ''] of offered) expect(label.length).toBeGreaterThan(20)
+  // What belongs to a key that creates is no part of another one.
+  const { key } = await create(owner, 'Robot', 'manage', { per_minute: '1', origins: 'x' })
+  const { code } = await app.shorten('https://example.com/', key)
+  const removed = await app.call('DELETE', `/api/links/${code}`, { key })
+  expect(removed.status).toBe(200)
 })
 
 test('the page says when a key was last used, and that a new one never was', async () => {

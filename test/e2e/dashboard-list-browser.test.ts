@@ -249,7 +249,7 @@ test('while a path is typed the form says beside it whether it is free, also aft
   await page.getByLabel('Shorten a URL').fill('https://example.com/kept')
   await field.fill('spring26')
   await page.getByRole('button', { name: 'Shorten', exact: true }).click()
-  await page.getByText('Code already in use: SPRING26').waitFor()
+  await page.getByText('Code already in use: spring26').waitFor()
   await page.locator('#field-code:focus').waitFor()
   expect(await field.inputValue()).toBe('spring26')
   expect(await page.getByLabel('Shorten a URL').inputValue()).toBe('https://example.com/kept')
@@ -259,6 +259,31 @@ test('while a path is typed the form says beside it whether it is free, also aft
   await page.locator('.toast').getByRole('heading', { name: 'and copied' }).waitFor()
   expect(await clipboard(page)).toBe('http://hop.test/winter26')
   expect(problems).toEqual([])
+})
+
+test('a path that changes while it is looked up is looked up again, without an error', async () => {
+  await using opened = await openList(['SPRING26'])
+  const { page } = opened
+  const errors: string[] = []
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+  const first = Promise.withResolvers<void>()
+  const isAsked = Promise.withResolvers<void>()
+  await page.route('**/app/links/code?**', async (route) => {
+    isAsked.resolve()
+    await first.promise
+    await route.continue()
+  })
+  await page.evaluate(`document.addEventListener('htmx:trigger', ({ target }) => {
+    target.dataset.triggers = Number(target.dataset.triggers ?? 0) + 1
+  })`)
+  const field = page.getByLabel('Custom path')
+  await field.fill('spring26')
+  await isAsked.promise
+  await field.fill('spring27')
+  await page.locator('#field-code[data-triggers="2"]').waitFor()
+  first.resolve()
+  await page.locator('#code-status').getByText('Free', { exact: true }).waitFor()
+  expect(errors).toEqual([])
 })
 
 test('a URL from a bookmarklet needs only Enter, and the message leads to the page, the file and the next link', async () => {
@@ -480,6 +505,10 @@ test('a message covers no row, on a laptop and on a phone', async () => {
     const box = await toast.boundingBox()
     const first = await rows(page).first().boundingBox()
     expect(first?.y).toBeGreaterThanOrEqual((box?.y ?? 0) + (box?.height ?? 0))
+    const code = toast.getByRole('link', { name: 'QR code of' })
+    expect(await code.getAttribute('href')).toMatch(/^\/app\/links\/\w{8}\/qr$/)
+    const picture = await code.getByRole('img').boundingBox()
+    expect(Math.min(picture?.width ?? 0, picture?.height ?? 0)).toBeGreaterThanOrEqual(48)
     expect(await violations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
     expect(problems).toEqual([])

@@ -76,7 +76,7 @@ test('a long session enters the password again for keys, two-factor sign-in and 
     ['/app/keys/rotate', { key: '1' }, 403],
     ['/app/keys/revoke', { key: '1' }, 403],
     ['/app/keys/end', { key: '1' }, 403],
-    ['/app/account/password', { password: 'eleven silent bees' }, 422],
+    ['/app/account/security/password', { password: 'eleven silent bees' }, 422],
     ['/app/account/two-factor/begin', {}, 403],
   ] as const
   for (const [path, fields, status] of requests) {
@@ -93,7 +93,7 @@ test('a changed password gives a long session a new cookie for the rest of its t
   await stay(owner)
   app.advance(10 * DAY)
   const sent = { current: PASSWORD, password: 'eleven silent bees' }
-  const changed = await owner.post('/app/account/password', sent, { from: '/app/account' })
+  const changed = await owner.post('/app/account/security/password', sent, { from: '/app/account' })
   expect(cookieIn(changed)).toEndWith(`Max-Age=${20 * 24 * 3600}`)
   app.advance(20 * DAY - 1)
   expect((await owner.get('/app/account')).status).toBe(200)

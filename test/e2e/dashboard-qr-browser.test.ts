@@ -81,6 +81,32 @@ test('without scripts a PNG can be uploaded, and only that is offered', async ()
   expect(await it.middle()).toBe('#008844')
 })
 
+test.each([true, false])(
+  'a logo that is added from the page of a link keeps what was chosen there (scripts: %p)',
+  async (javaScriptEnabled) => {
+    await using it = await openSettings({ javaScriptEnabled })
+    const { page } = it
+    await page.goto(`${new URL(page.url()).origin}/app/links/SPRING26/qr`)
+    await page.getByLabel('Margin (modules)').fill('7')
+    await page.getByLabel('Foreground').fill('#0f6b4f')
+    await page.getByLabel('Count scans apart as').fill('')
+    await page.getByRole('button', { name: 'Add a logo' }).click()
+    const upload = async (bytes: Uint8Array) => {
+      await page.getByLabel('File').setInputFiles(fileOf('logo.png', bytes))
+      await page.getByRole('button', { name: 'Upload' }).click()
+    }
+    await upload(new Uint8Array(9))
+    await page.locator('#field-logo-error').waitFor()
+    await upload(pngLogo(100))
+    await page.waitForURL(/SPRING26\/qr\?/)
+    expect(await page.getByLabel('Margin (modules)').inputValue()).toBe('7')
+    expect(await page.getByLabel('Foreground').inputValue()).toBe('#0f6b4f')
+    expect(await page.getByLabel('Count scans apart as').inputValue()).toBe('')
+    expect(await page.getByLabel('Your logo').isChecked()).toBe(true)
+    expect(await page.locator('#qr-preview img').getAttribute('src')).toContain('logo=1')
+  },
+)
+
 /** A click in a browser whose buttons get no focus by the pointer, also in a closed menu. */
 const clickWithoutFocus = (page: Page, name: string) =>
   page
@@ -129,7 +155,7 @@ test('a file is downloaded with the fields as they are, and the code stays in vi
     await page.getByRole('button', { name: /^SVG/ }).click()
     expect(new URL((await asked).url()).searchParams.get('ref')).toBe('qr')
     expect((await download).suggestedFilename()).toBe('SPRING26.svg')
-    await page.keyboard.press('Escape')
+    expect(await page.locator('#download-menu').isVisible()).toBe(false)
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
     for (const part of ['#qr-preview .qr', '[popovertarget=download-menu]']) {
       const box = await page.locator(part).boundingBox()

@@ -154,8 +154,8 @@ test.each(foreign)(
           : csrf
     const sent = { current: PASSWORD, password: 'eleven silent bees', csrf: stolen ?? own }
     const answer = plain
-      ? await ann.postAsOld('/app/account/password', sent, headers)
-      : await ann.post('/app/account/password', sent, { headers })
+      ? await ann.postAsOld('/app/account/security/password', sent, headers)
+      : await ann.post('/app/account/security/password', sent, { headers })
     expect(answer.status).toBe(403)
     expect((await new Visitor(app).signIn('ann@example.com')).status).toBe(303)
   },

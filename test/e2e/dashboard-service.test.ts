@@ -58,6 +58,9 @@ const ROUTES = [
   ['GET', '/app/service/domains/go.example'],
   ['POST', '/app/service/domains/go.example'],
   ['POST', '/app/service/domains/go.example/remove'],
+  ['GET', '/app/service/domains/go.example/apps'],
+  ['POST', '/app/service/domains/go.example/apps'],
+  ['GET', '/app/service/unknown-paths'],
   ['GET', '/app/service/settings'],
 ] as const
 

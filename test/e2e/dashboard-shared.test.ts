@@ -158,6 +158,19 @@ test('no public page outlives a takedown of the account or of the host, whatever
   expect(await seen()).toEqual([404, false])
 })
 
+test('a page that does not exist says so in the language of the visitor', async () => {
+  await using app = await testApp({ env: ENV })
+  const guest = new Visitor(app)
+  const titles = new Set<string>()
+  for (const language of ['de', 'en', 'es', 'fr', 'ja', 'zh']) {
+    const path = `/app/shared/${'x'.repeat(22)}`
+    const { status, text } = await guest.get(path, { 'accept-language': language })
+    expect([status, /<html lang="(\w+)"/.exec(text)?.[1]]).toEqual([404, language])
+    titles.add(/<h1>([^<]*)/.exec(text)?.[1] ?? '')
+  }
+  expect(titles.size).toBe(6)
+})
+
 test('a page that does not exist is a read, and reads are limited', async () => {
   await using app = await testApp({ env: ENV })
   const guest = new Visitor(app, { from: '192.0.2.79' })

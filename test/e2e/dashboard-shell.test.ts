@@ -117,6 +117,8 @@ const SECTION_PAGES = [
   ['Service', '/app/service/accounts/new', 'Accounts'],
   ['Service', '/app/service/links', 'Links'],
   ['Service', '/app/service/domains', 'Domains'],
+  ['Service', '/app/service/domains/hop.test/apps', 'Domains'],
+  ['Service', '/app/service/unknown-paths', 'Unknown paths'],
   ['Service', '/app/service/hosts', 'Blocked hosts'],
   ['Service', '/app/service/settings', 'Settings'],
 ] as const

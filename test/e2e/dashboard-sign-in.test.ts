@@ -194,13 +194,16 @@ test('changing the password asks for the old one and ends other sessions, not th
   await there.signIn('ann@example.com')
   const change = (current: string) =>
     here.post(
-      '/app/account/password',
+      '/app/account/security/password',
       { current, password: 'eleven silent bees' },
       { from: '/app/account' },
     )
   const wrong = await change('not this one')
   expect(wrong.status).toBe(422)
   expect(wrong.invalid).toEqual(['current'])
+  // A reload of the refused form, by its address.
+  const again = await here.get('/app/account/security/password')
+  expect(again.location).toBe('/app/account/security')
   expect((await there.get('/app/account')).status).toBe(200)
   expect((await change(PASSWORD)).location).toBe('/app/account/security?done=password')
   expect((await here.get('/app/account')).status).toBe(200)

@@ -103,7 +103,7 @@ test('a copied session cookie is worth nothing once its owner has changed the pa
   for (const [name, value] of ann.cookies) thief.cookies.set(name, value)
   expect((await thief.get('/app/account')).status).toBe(200)
   const sent = { current: PASSWORD, password: NEW_PASSWORD }
-  const seen = await ann.post('/app/account/password', sent, { from: '/app/account' })
+  const seen = await ann.post('/app/account/security/password', sent, { from: '/app/account' })
   expect(seen.location).toBe('/app/account/security?done=password')
   expect(seen.setCookies.join()).toMatch(/hopcode=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax/)
   expect((await thief.get('/app/account')).status).toBe(303)
@@ -231,7 +231,7 @@ test('set-up, a changed password and a reset all refuse a password made of the a
   expect([refused.status, keyIn(refused)]).toEqual([422, ''])
   const { owner } = await setUpOwner(app)
   const sent = { current: PASSWORD, password }
-  const changed = await owner.post('/app/account/password', sent, { from: '/app/account' })
+  const changed = await owner.post('/app/account/security/password', sent, { from: '/app/account' })
   expect(changed.status).toBe(422)
   expect(changed.invalid).toEqual(['password'])
   const reset = addOneTimeLink(app, { purpose: 'reset', email: OWNER })

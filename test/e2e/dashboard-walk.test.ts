@@ -218,6 +218,8 @@ test('the other pages are accessible and fit every width: keys, analytics, servi
     'service/accounts/2/disable',
     'service/hosts',
     'service/domains',
+    'service/domains/go.example.com/apps',
+    'service/unknown-paths',
     'service/settings',
     'account',
     'account/domains',

@@ -24,7 +24,7 @@ import {
 import { ALL, ENDPOINTS, type Endpoint, nameOf, outcome, WRITES } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { basic } from '../support/link-passwords.ts'
-import { addKey } from '../support/members.ts'
+import { addKey, addManager } from '../support/members.ts'
 import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
 import { messageOf } from '../support/refusals.ts'
 
@@ -46,6 +46,8 @@ const LOCATIONS: Readonly<Record<string, (code: string) => string>> = {
 class Judge {
   readonly app: TestApp
   readonly api: ApiDescription
+  /** Of requests that name none. */
+  key = 'pro'
   readonly #operations: ReadonlyMap<string, Operation>
   readonly #ids = new Set<string>()
 
@@ -61,7 +63,7 @@ class Judge {
 
   async ask(name: string, sent: Sent, options: CallOptions = {}): Promise<Answer> {
     const named = [name, this.operation(name)] as const
-    const answer = await send(this.app, named, { key: 'pro', ...sent }, options)
+    const answer = await send(this.app, named, { key: this.key, ...sent }, options)
     this.#judge(name, answer)
     return answer
   }
@@ -189,9 +191,10 @@ async function failEverywhere(judge: Judge): Promise<void> {
     says: /^Quota exceeded: /,
     sent: { key: 'free', body: { code: 'THIRD26' } },
   })
+  const key = addManager(app, 'free')
   using _broken = breakDatabase(app.dataDir)
   for (const name of ALL.map(nameOf).filter((one) => !WITHOUT_500.includes(one))) {
-    const sent = { key: 'free', ...goodRequest(judge.operation(name), link) }
+    const sent = { key, ...goodRequest(judge.operation(name), link) }
     await judge.expectRefusal(name, { status: 500, says: messageOf('internal'), sent })
   }
 }
@@ -243,7 +246,7 @@ test('every endpoint refuses in one order, answers as documented, and every docu
   const judge = new Judge(app, await describeApi(app))
   await refuseBeforeLooking(judge)
   const foreign = await app.claim('FOREIGN1', OLD, 'pro-2')
-  app.key('pro')
+  judge.key = addManager(app, 'pro')
   const reader = addKey(app, 'pro@example.com', { name: 'Reader', scope: 'read' })
   for (const [index, endpoint] of ALL.entries()) {
     const own = await app.claim(`LADDER${String.fromCharCode(65 + index)}`, OLD, 'pro')

@@ -12,6 +12,7 @@ import {
   send,
 } from '../support/described-requests.ts'
 import { ENDPOINTS, nameOf } from '../support/endpoints.ts'
+import { addManager } from '../support/members.ts'
 import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
 
 /**
@@ -27,6 +28,8 @@ const TIMEOUT_MS = 60_000 + REQUESTS * 100
 interface Fuzzed {
   app: TestApp
   api: ApiDescription
+  /** Of an account, for all of its operations. */
+  key: string
   /** Links of the account, for requests that are to find something. */
   held: Held[]
   /** How often each operation has answered with each status. */
@@ -39,23 +42,24 @@ type Named = readonly [name: string, operation: Operation]
 async function fuzzed(): Promise<Fuzzed & AsyncDisposable> {
   const app = await testApp({ env: UNLIMITED })
   const api = await describeApi(app)
+  const key = addManager(app, 'enterprise')
   const held: Held[] = []
   for (const code of ['FUZZED1', 'FUZZED2', 'FUZZED3']) {
     held.push(await app.claim(code, `https://example.com/${code}`, 'enterprise'))
   }
   const dispose = () => app[Symbol.asyncDispose]()
-  return { app, api, held, met: new Map(), [Symbol.asyncDispose]: dispose }
+  return { app, api, key, held, met: new Map(), [Symbol.asyncDispose]: dispose }
 }
 
 /** Sends it with what it lacks, and compares the answer with the document. Throws what is wrong. */
 async function ask(
-  { app, api, met }: Fuzzed,
+  { app, api, key, met }: Fuzzed,
   named: Named,
   { sent, held, wrong }: { sent: Sent; held: Held; wrong: (status: number) => string | undefined },
 ): Promise<Answer> {
   const [name, operation] = named
   const whole = {
-    ...(operation.security.length > 0 && { key: 'enterprise' }),
+    ...(operation.security.length > 0 && { key }),
     code: held.code,
     ...sent,
   }

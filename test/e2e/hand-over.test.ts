@@ -70,7 +70,8 @@ test('the selected links go to the other account, with all that belongs to them'
   const moved = await moveCodes(pro, [code], to)
   expect([moved.status, moved.location]).toEqual([303, `/app/links?done=moved&n=1&to=${to}`])
   const { text } = await pro.get(moved.location ?? '')
-  expect(text).toContain('1 link moved')
+  const name = app.administration.data.accounts.findById(Number(to))?.name
+  expect(text).toContain(`1 link moved to ${name}.`)
   // From there to the links in the other account, and only in one of the person's own.
   expect(text).toContain('See these links')
   const { text: foreign } = await pro.get('/app/links?done=moved&n=1&to=999')

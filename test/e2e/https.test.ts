@@ -95,6 +95,10 @@ const redirected: { bytes: string; to: string }[] = [
   },
   { bytes: request('GET /api/status'), to: 'https://go.example/api/status' },
   { bytes: request('GET /a/b'), to: 'https://go.example/a/b' },
+  {
+    bytes: request('GET /.well-known/assetlinks.json'),
+    to: 'https://go.example/.well-known/assetlinks.json',
+  },
   { bytes: request('GET /NOBODY99', NAVIGATION), to: 'https://go.example/NOBODY99' },
   { bytes: request('GET //evil.example/x'), to: 'https://go.example//evil.example/x' },
   { bytes: request('GET /\\evil.example'), to: 'https://go.example/\\evil.example' },

@@ -96,6 +96,7 @@ test('a file without a format is recognized, and --json has the counts by identi
     counts,
     hits: 7,
     not_supported: {},
+    columns_not_read: [],
     report: null,
   })
   const { code, out } = await set.run(`import ${set.file} --account ${EMAIL}`)

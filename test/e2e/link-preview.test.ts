@@ -124,18 +124,32 @@ test('signs that hide or turn a part of the destination are shown as they are en
   expect(text).toContain('https://bank.example@other.example/%E2%80%AEmoc.knab%E2%80%8B')
 })
 
-test('a preview says that some visitors are redirected elsewhere, but not where', async () => {
+test('a preview shows where its visitor goes by rule, and says that others go elsewhere', async () => {
   await using app = await testApp()
   await app.claim(CODE, URL)
   const german = { ...BROWSER, 'accept-language': 'de' }
   const sentence = 'Je nach Gerät'
   expect((await open(app, `/${CODE}+`, german)).text).not.toContain(sentence)
-  const destinations = [{ when: { os: ['ios'] }, url: 'https://phone.example/' }]
+  const destinations = [
+    { when: { os: ['ios'] }, url: 'https://phone.example/' },
+    { when: { query: { v: '2' } }, url: 'https://second.example/' },
+  ]
   expect((await change(app, { destinations })).status).toBe(200)
-  const page = await open(app, `/${CODE}+`, { ...german, ...ua(IPHONE) })
-  expect(page.text).toContain(sentence)
-  expect(page.text).toContain('www.example.com')
-  expect(page.text).not.toContain('phone.example')
+  const hostsOf = async (query: string, headers: Record<string, string>) => {
+    const { text } = await open(app, `/${CODE}+${query}`, { ...german, ...headers })
+    expect(text).toContain(sentence)
+    return ['www.example.com', 'phone.example', 'second.example'].filter((host) =>
+      text.includes(host),
+    )
+  }
+  expect(await hostsOf('', {})).toEqual(['www.example.com'])
+  expect(await hostsOf('', ua(IPHONE))).toEqual(['phone.example'])
+  expect(await hostsOf('?v=2', {})).toEqual(['second.example'])
+  // Programs get the fields of a lookup, and a password hides every destination.
+  const program = await open(app, `/${CODE}+`, ua(IPHONE))
+  expect(program.body.url).toBe(URL)
+  expect((await change(app, { password: WORD })).status).toBe(200)
+  expect(await hostsOf('', ua(IPHONE))).toEqual([])
 })
 
 test('a new link and the page of a link lead to the preview', async () => {

@@ -181,7 +181,7 @@ test('a member has their own password and sessions', async () => {
   await using app = await testApp()
   const { ann, bob } = await annAndBob(app)
   const change = { current: PASSWORD, password: 'eight purple otters' }
-  await bob.post('/app/account/password', change, { from: '/app/account' })
+  await bob.post('/app/account/security/password', change, { from: '/app/account' })
   expect((await ann.get('/app/links')).status).toBe(200)
   expect((await new Visitor(app).signIn(ANN)).location).toBe('/app/links')
   expect((await new Visitor(app).signIn(BOB)).invalid).toEqual(['password'])

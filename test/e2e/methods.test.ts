@@ -64,7 +64,7 @@ test('an unknown path is 404 in JSON, for any method', async () => {
     '/api/lookup/ABCDEF/more',
     '/api/shorten/more',
     '/api/v1/shorten',
-    '/.well-known/security.txt',
+    '/.well-known/nothing',
     '/-/nothing',
     '/cdn/nothing',
     '/docs/nothing',

@@ -32,7 +32,7 @@ const identitiesOf = (app: TestApp, email: string) =>
   )
 
 async function connect(visitor: Visitor, provider: Provider, claims: typeof ANN) {
-  const path = '/app/account/identities/connect'
+  const path = '/app/account/security/identities/connect'
   const { text } = await visitor.post(path, { current: PASSWORD }, { from: '/app/account' })
   const link = /href="(http:\/\/127[^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
   const { pathname, search } = new URL(provider.consent(link, claims))
@@ -100,7 +100,7 @@ test('after a connection by the address, nothing of the person’s past gives ac
   const mallory = new Visitor(app)
   await mallory.signUp(ANN.email)
   const { text } = await mallory.post(
-    '/app/account/identities/connect',
+    '/app/account/security/identities/connect',
     { current: PASSWORD },
     { from: '/app/account' },
   )

@@ -113,7 +113,7 @@ const SETTABLE = [
 const OPTIONAL_FIELDS: Record<string, string[]> = {
   'POST /api/shorten': ['code', ...SETTABLE],
   'POST /api/reserve': SETTABLE,
-  'PATCH /api/links/{code}': SETTABLE,
+  'PATCH /api/links/{code}': ['url', ...SETTABLE],
   'PATCH /api/webhooks/{id}': ['enabled', 'events', 'url'],
 }
 

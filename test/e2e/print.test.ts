@@ -232,6 +232,20 @@ test('texts that a label lacks are counted, and an alias is printed in its own l
   }
 })
 
+test('labels say how to see where an address leads if that is chosen, each in a line of its own', async () => {
+  await using it = await withLinks(4)
+  const linesIn = async (query: string) => {
+    const { bytes } = await it.load(`/page.svg?${query}`)
+    return new TextDecoder().decode(bytes).match(/<path /g)?.length ?? 0
+  }
+  const plain = await linesIn('sent=1&title=1&address=1&marks=1')
+  expect(await linesIn('')).toBe(plain)
+  expect(await linesIn('sent=1&title=1&address=1&marks=1&hint=1')).toBe(plain + 4)
+  const withoutAddress = await linesIn('sent=1&title=1&marks=1')
+  expect(await linesIn('sent=1&title=1&marks=1&hint=1')).toBe(withoutAddress)
+  expect((await it.member.get('/app/print')).text).toContain('Add + to see where it leads')
+})
+
 const nothing = ['', 'q=nothing-matches', 'tag=nothing', 'q=nothing-matches&skip=3']
 
 test.each(nothing)('a file of no links is not found, with words: %s', async (query) => {

@@ -79,15 +79,26 @@ test('scans of a code have a card of their own; the destination does not get the
   expect(card).toContain('2 scans')
   expect(card).not.toContain('draft')
   expect(card).not.toContain('stranger')
+  // Together they are one source, also where all sources are listed.
+  const [, panel = ''] = /id="panel-referrer">([\s\S]*?)<\/section>/.exec(text) ?? []
+  const all = await free.get('/app/analytics/visits?by=referrer')
+  for (const shown of [panel, all.text]) {
+    expect(shown.match(/class="cut">[^<]*/g)).toEqual([
+      'class="cut">QR codes',
+      'class="cut">Direct, app or QR code',
+    ])
+  }
 })
 
 const sources = [
-  { query: 'utm_source=poster', source: 'poster', scans: 0 },
-  { query: 'source=poster', source: 'poster', scans: 0 },
-  { query: 'utm_source=mail&ref=poster', source: 'mail', scans: 1 },
-  { query: 'ref=poster&source=mail', source: 'mail', scans: 1 },
-  { query: 'ref=other-word', source: 'other-word', scans: 0 },
-  { query: 'xref=poster', source: 'direct', scans: 0 },
+  { query: 'utm_source=poster', source: 'poster', scans: 0, shown: 'poster' },
+  { query: 'source=poster', source: 'poster', scans: 0, shown: 'poster' },
+  { query: 'ref=poster', source: 'poster', scans: 1, shown: 'QR codes' },
+  { query: 'ref=poster-7', source: 'poster-7', scans: 1, shown: 'QR codes' },
+  { query: 'utm_source=mail&ref=poster', source: 'mail', scans: 1, shown: 'mail' },
+  { query: 'ref=poster&source=mail', source: 'mail', scans: 1, shown: 'mail' },
+  { query: 'ref=other-word', source: 'other-word', scans: 0, shown: 'other-word' },
+  { query: 'xref=poster', source: 'direct', scans: 0, shown: 'Direct, app or QR code' },
 ]
 
 test.each(sources)('$query is a visit from $source and $scans scans', async (row) => {
@@ -105,6 +116,8 @@ test.each(sources)('$query is a visit from $source and $scans scans', async (row
     const { text } = await free.get(page)
     const [, card = ''] = /id="panel-scans">([\s\S]*?)<\/section>/.exec(text) ?? []
     expect([page, /(\d+) scan/.exec(card)?.[1]]).toEqual([page, String(row.scans)])
+    const [, panel = ''] = /id="panel-referrer">([\s\S]*?)<\/section>/.exec(text) ?? []
+    expect([page, /class="cut">([^<]*)/.exec(panel)?.[1]]).toEqual([page, row.shown])
   }
 })
 

@@ -95,7 +95,7 @@ test('a member’s sign-ins, passwords and the end of the account each leave a l
   const from = '/app/account'
   const changed = await during(app, () =>
     ann.post(
-      '/app/account/password',
+      '/app/account/security/password',
       { current: PASSWORD, password: 'eleven silent bees' },
       { from },
     ),

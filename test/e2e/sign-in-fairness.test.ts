@@ -78,7 +78,7 @@ test('one member who sends the right password without end keeps no known browser
   const eve = await makeMember(app, 'eve@example.com')
   const { csrf } = await eve.get('/app/account')
   const sent = { current: PASSWORD, password: PASSWORD, csrf }
-  const attack = Array.from({ length: 60 }, () => eve.post('/app/account/password', sent))
+  const attack = Array.from({ length: 60 }, () => eve.post('/app/account/security/password', sent))
   await Promise.race(attack)
   expect((await ann.signIn(ANN)).status).toBe(303)
   const statuses = (await Promise.all(attack)).map(({ status }) => status)
@@ -92,9 +92,13 @@ test('the right password asked for again inside a session counts: five at once',
   const sent = { current: PASSWORD, password: PASSWORD }
   const statuses: number[] = []
   for (let i = 0; i < 6; i++) {
-    statuses.push((await ann.post('/app/account/password', sent, { from: '/app/account' })).status)
+    statuses.push(
+      (await ann.post('/app/account/security/password', sent, { from: '/app/account' })).status,
+    )
   }
   expect(statuses).toEqual([303, 303, 303, 303, 303, 429])
   app.advance(60_000)
-  expect((await ann.post('/app/account/password', sent, { from: '/app/account' })).status).toBe(303)
+  expect(
+    (await ann.post('/app/account/security/password', sent, { from: '/app/account' })).status,
+  ).toBe(303)
 })

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { type TestApp, testApp } from '../support/app.ts'
 import { goodRequest, type Held, send } from '../support/described-requests.ts'
 import { ALL, nameOf } from '../support/endpoints.ts'
+import { addManager } from '../support/members.ts'
 import { describeApi, type Operation } from '../support/openapi.ts'
 
 /** The spec's chapter "States and transitions": what each endpoint makes of a code. */
@@ -35,6 +36,7 @@ const BY_STATE: Record<string, readonly number[]> = {
   'POST /api/reserve': [201, 409, 409, 201],
   'POST /api/update': [403, 200, 200, 403],
   'POST /api/delete': [403, 200, 200, 403],
+  'DELETE /api/links/{code}': [404, 200, 200, 404],
   'GET /{code}': [404, 404, 302, 404],
   'GET /qr/{code}': [404, 302, 302, 404],
 }
@@ -42,6 +44,7 @@ const STATE_AFTER: Record<string, State> = {
   'POST /api/reserve': 'reserved',
   'POST /api/update': 'active',
   'POST /api/delete': 'none',
+  'DELETE /api/links/{code}': 'none',
 }
 
 // spec: States and transitions | reserved
@@ -57,6 +60,7 @@ const STATE_AFTER: Record<string, State> = {
 test('every endpoint accepts a code in the states of the spec, and leaves it in the right one', async () => {
   await using app = await testApp()
   const { operations } = await describeApi(app)
+  const key = addManager(app, 'enterprise')
   const names = ALL.map(nameOf).filter((name) => name.includes('{code}') || name in BY_STATE)
   for (const [index, name] of names.entries()) {
     const statuses = BY_STATE[name] ?? NOT_THERE
@@ -64,7 +68,7 @@ test('every endpoint accepts a code in the states of the spec, and leaves it in 
       const link = await linkIn(app, state, `STATE${index}X${column}`)
       const before = await stateOf(app, link.code)
       const operation = operations.get(name) as Operation
-      const sent = { key: 'enterprise', ...goodRequest(operation, link) }
+      const sent = { key, ...goodRequest(operation, link) }
       const answer = await send(app, [name, operation], sent)
       const after = answer.status < 400 ? (STATE_AFTER[name] ?? before) : before
       const at = `${name} of a code that is ${state}`

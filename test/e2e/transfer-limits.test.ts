@@ -157,7 +157,12 @@ test('a form over 64 KiB is accepted by the page for batches alone', async () =>
   await using app = await testApp()
   const member = await makeMember(app, 'free@example.com')
   const body = csvForm('wrong', 'x'.repeat(64 * KIB))
-  for (const path of ['/app/links', '/app/keys/new', '/app/account/password', '/app/sign-out']) {
+  for (const path of [
+    '/app/links',
+    '/app/keys/new',
+    '/app/account/security/password',
+    '/app/sign-out',
+  ]) {
     const { status } = await sendForm(app, member, { path, type: MULTIPART_TYPE, body })
     expect({ path, status }).toEqual({ path, status: 413 })
   }

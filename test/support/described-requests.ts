@@ -156,7 +156,10 @@ function faultsOfCaller(operation: Operation, { own, reader }: World): Fault[] {
   const strangers = operation.security.length > 0 ? ['nonsense', own.passcode] : []
   return [
     ...strangers.map((key) => fault(401, messageOf('invalid_api_key'), { key })),
-    ...when(operation.requestBody, fault(403, messageOf('read_only_key'), { key: reader })),
+    ...when(
+      strangers.length > 0 && '403' in operation.responses,
+      fault(403, messageOf('read_only_key'), { key: reader }),
+    ),
   ]
 }
 

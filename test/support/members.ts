@@ -1,4 +1,4 @@
-import { issueKey, type KeyLabel } from '../../src/accounts/keys.ts'
+import { issueKey } from '../../src/accounts/keys.ts'
 import {
   issueOneTimeLink,
   OneTimeLinkStore,
@@ -6,6 +6,7 @@ import {
 } from '../../src/accounts/one-time-links.ts'
 import { accounts } from '../../src/accounts/operations/accounts.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
+import type { KeyLabel } from '../../src/accounts/store.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
 import type { DataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
@@ -89,6 +90,12 @@ export const addKey = (app: TestApp, email: string, label: KeyLabel): string =>
     folder.accounts.addKey(idOf(folder, email), stored, app.now())
     return key
   })
+
+/** A key that may do everything, of an account that is named like its plan (`free`). */
+export function addManager(app: TestApp, name: string): string {
+  app.key(name)
+  return addKey(app, `${name}@example.com`, { name: 'Manager', scope: 'manage' })
+}
 
 /** When the account's newest key was last used. */
 export const lastUseOfKey = (app: TestApp, email: string): number | null | undefined =>

@@ -40,7 +40,7 @@ export const each = (name: string, values: readonly string[], more: Fields = {})
 
 /** Rows of what people own and may do. Other tables are about use. */
 const QUERIES = `accounts memberships people identities one_time_links links aliases link_tags
-  shared_pages qr_presets qr_logos domains blocked_hosts disabled_codes settings`
+  shared_pages qr_presets qr_logos domains blocked_hosts disabled_codes settings app_files`
   .split(/\s+/)
   .map((table) => `SELECT * FROM ${table} ORDER BY 1, 2`)
   .concat('SELECT id, account_id FROM sessions', 'SELECT id, hash, name, ends_at FROM api_keys')

@@ -1,8 +1,8 @@
 import { type Authored, authoredWrite, type DataOf, subject, write } from '../../db/subject.ts'
 import { AppError } from '../../errors.ts'
 import { DAY } from '../../lib/clock.ts'
-import { findKeyByName, hasNoExpiry, issueKey, type KeyLabel, keyName } from '../keys.ts'
-import { accountStore, type KeyRow, type NewKey } from '../store.ts'
+import { findKeyByName, hasNoExpiry, issueKey, keyName } from '../keys.ts'
+import { accountStore, type KeyLabel, type KeyRow, type NewKey } from '../store.ts'
 import type { Asked } from './asked.ts'
 
 /** How long a rotated or revoked key still works. */
@@ -49,7 +49,7 @@ export const keys = subject({
       },
     }),
 
-    /** Replaces a key by a new one with its name and scope. */
+    /** Replaces a key by a new one, for which everything was decided with the old one. */
     rotate: authoredWrite('admin', {
       prepare(db) {
         const accounts = accountStore(db)
@@ -60,8 +60,9 @@ export const keys = subject({
           if (old === undefined) return { refused: 'key_gone' }
           if (isFull(stored)) return { refused: 'too_many_keys' }
           accounts.revokeKeys(accountId, endsAt, old?.name)
-          const { name, scope } = old ?? next
-          return { keyId: accounts.addKey(accountId, { ...next, name, scope }, now) }
+          const { name, scope, perMinute = null, origins = null } = old ?? next
+          const key = { ...next, name, scope, perMinute, origins }
+          return { keyId: accounts.addKey(accountId, key, now) }
         }
       },
     }),

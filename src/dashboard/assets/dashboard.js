@@ -246,10 +246,12 @@
 
   // Prevents a second click on a slow form from sending it twice.
   document.addEventListener('submit', (event) => {
-    const { target } = event
+    const { target, submitter } = event
+    // A menu of files: the page stays.
+    if (submitter?.hasAttribute('formaction')) submitter.closest('[popover]')?.hidePopover()
     if (target.method !== 'post') return
     // The response is a file, and the page with its form stays.
-    const downloads = event.submitter?.dataset.downloads
+    const downloads = submitter?.dataset.downloads
     if (downloads !== undefined) return announce(downloads || 'The file is being downloaded.')
     requestAnimationFrame(() => {
       for (const button of target.querySelectorAll('button[type=submit]')) {

@@ -10,6 +10,60 @@ document.addEventListener('input', ({ target }) => {
   }
 })
 
+/* The fields of a campaign and the URL whose parameters they are follow one another. */
+;(() => {
+  const split = (url) => /^([^?#]*)\??([^#]*)(.*)$/s.exec(url).slice(1)
+  /** As the service writes it. An empty value removes the parameter. */
+  const withParameter = (url, name, value) => {
+    const [start, query, fragment] = split(url)
+    const pairs = query.split('&').filter(Boolean)
+    const isOther = (pair) => !new URLSearchParams(pair).has(name)
+    const at = pairs.findIndex((pair) => !isOther(pair))
+    const kept = pairs.filter(isOther)
+    if (value) kept.splice(at < 0 ? kept.length : at, 0, `${name}=${encodeURIComponent(value)}`)
+    return start + (kept.length > 0 ? `?${kept.join('&')}` : '') + fragment
+  }
+  /** Undefined for a form without one URL and its campaign. */
+  const partsOf = (form) => {
+    const { url, campaign_shown: shown } = form?.elements ?? {}
+    if (!url || !shown) return undefined
+    const before = new URLSearchParams(shown.value)
+    const fields = [...form.querySelectorAll('[name^=utm_]')]
+    const isChanged = ({ name, value }) => value.trim() !== (before.get(name) ?? '')
+    const show = (textOf) => {
+      shown.value = `?${new URLSearchParams(fields.map((field) => [field.name, textOf(field)]))}`
+    }
+    return { url, fields, isChanged, show }
+  }
+  const write = (form) => {
+    const { url, fields, isChanged, show } = partsOf(form) ?? {}
+    if (!url?.value) return
+    for (const field of fields.filter(isChanged)) {
+      url.value = withParameter(url.value, field.name, field.value.trim())
+    }
+    show(({ value }) => value.trim())
+  }
+  /** What was typed into the fields for the next URL stays. */
+  const read = (form) => {
+    const { url, fields, isChanged, show } = partsOf(form) ?? {}
+    if (!url) return
+    const sent = new URLSearchParams(split(url.value)[1])
+    const textOf = ({ name }) => sent.get(name) ?? ''
+    for (const field of fields) if (!isChanged(field)) field.value = textOf(field)
+    show(textOf)
+  }
+  document.addEventListener('input', ({ target }) => {
+    if (target.name === 'url') read(target.form)
+    else if (target.name?.startsWith('utm_')) write(target.form)
+  })
+  document.addEventListener('change', ({ target }) => {
+    if (target.name === 'url') write(target.form)
+  })
+  document.addEventListener('htmx:afterSwap', () => {
+    write(document.getElementById('campaign-fields')?.closest('form'))
+  })
+})()
+
 /* Leaving a form with text that is not saved asks. */
 ;(() => {
   const shown = new WeakMap()

@@ -97,8 +97,8 @@ export async function withPassword(
   return run()
 }
 
-/** Characters of a field that is sent again: those of an e-mail address. */
-const FIELD_LENGTH_MAX = 254
+/** Characters of a field that is sent again: those of the origins of a key. */
+const FIELD_LENGTH_MAX = 1000
 
 /** The form is to be sent again: the provider sends back no form. */
 function provePage(context: PageContext, next: string): Response {

@@ -78,55 +78,39 @@ const hasValues = (change: Partial<Campaign>): boolean => Object.keys(change).le
 function fieldsOf(context: PageContext, url: string | undefined, change: Partial<Campaign>): Html {
   const shown = readCampaign(url ?? '')
   const isOneUrl = url !== undefined
-  const all = attributes({ id: 'campaign-fields', ...(isOneUrl && READ_AGAIN) })
+  const all = attributes({ id: 'campaign-fields', ...(isOneUrl && FILLED) })
   return html`<div ${all}>
     ${parts.hiddenFields({ [SHOWN]: withCampaign('', shown) })}
     <div class="columns small">
       ${templateChoice(context)}
-      ${campaignInputs(context, { ...shown, ...change }, isOneUrl ? PREVIEWED : {})}
+      ${campaignInputs(context, { ...shown, ...change })}
     </div>
     ${
       isOneUrl &&
-      html`<p class="hint" id="campaign-url">${
+      html`<p class="hint" id="campaign-url" data-without-script>${
         hasValues(change) && ['Becomes ', html`<b>${withCampaign(url, change)}</b>`]
       }</p>`
     }
   </div>`
 }
 
-const request = (trigger: string) => ({
+/** A chosen template fills the fields. The script keeps them and the field of the URL equal. */
+const FILLED = {
   'hx-post': `${CAMPAIGNS_PATH}/fields`,
-  'hx-trigger': trigger,
+  'hx-trigger': 'change from:#field-campaign_template',
   'hx-swap': 'outerHTML',
-})
-
-/**
- * A pasted URL has parameters of its own. Enter in the field of the URL sends the form, too: the
- * request for the fields waits for a moment, and the form's request aborts it.
- */
-const READ_AGAIN = {
-  ...request('change from:#field-url delay:500ms, change from:#field-campaign_template'),
   'hx-target': 'this',
   'hx-sync': 'closest form:abort',
-}
-
-/** While one types, only the URL below the fields is replaced. */
-const PREVIEWED = {
-  ...request('input changed delay:250ms'),
-  'hx-target': '#campaign-url',
-  'hx-select': '#campaign-url',
-  'hx-sync': '#campaign-fields:replace',
 }
 
 export const campaignInputs = (
   { refusal }: Pick<PageContext, 'refusal'>,
   values: Campaign,
-  extra: Readonly<Record<string, string>> = {},
 ): Html[] =>
   CAMPAIGN_FIELDS.map(({ param, label, example }) =>
     parts.field({
       name: param,
-      label,
+      label: `${label} (${param})`,
       value: values[param],
       error: errorOf(refusal, param),
       autocomplete: 'off',
@@ -134,7 +118,6 @@ export const campaignInputs = (
         maxlength: CAMPAIGN_LENGTH_MAX,
         placeholder: example,
         spellcheck: 'false',
-        ...extra,
       },
     }),
   )

@@ -2,6 +2,7 @@ import { type Address, BAD_DOMAIN } from '../../addresses/address.ts'
 import { findUrl, withoutInvisible } from '../../addresses/pasted.ts'
 import { typedAddress } from '../../addresses/resolve.ts'
 import { AliasPath } from '../../addresses/schema.ts'
+import { REFUSALS } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { type Code, newCode, toCode } from '../../lib/code.ts'
@@ -54,7 +55,8 @@ export async function createLink(context: PageContext): Promise<Created> {
   if (sent === '') return reserveLink(context, fields)
   const { url } = await atField('url', () => parseWith(ShortenBody, { url: withScheme(sent) }))
   // A path asks for a further link to a URL that the account may have.
-  const created = await atPath(() => shorten(deps, user.account, url, fields, { reuse: !path }))
+  const create = () => shorten(deps, user.account, url, fields, { reuse: !path })
+  const created = await atPath(form.text('code'), create)
   const { code, passcode } = created
   return {
     kind: created.reused ? 'reused' : 'created',
@@ -65,25 +67,25 @@ export async function createLink(context: PageContext): Promise<Created> {
 }
 
 async function reserveLink(
-  { deps, user }: Pick<PageContext, 'deps' | 'user'>,
+  { deps, user, form }: PageContext,
   { code, ...fields }: NewLinkFields,
 ): Promise<Created> {
   const free = code ?? newCode(deps.random)
-  const reserved = await atPath(() => reserve(deps, user.account, free, fields))
+  const create = () => reserve(deps, user.account, free, fields)
+  const reserved = await atPath(form.text('code'), create)
   return { kind: 'reserved', code: reserved.code as Code, url: null, passcode: reserved.passcode }
 }
 
-const PATH_ERRORS = ['code_in_use', 'path_taken', 'path_differs_in_case']
+const PATH_ERRORS = ['path_taken', 'path_differs_in_case']
 
-/** Shows an error at the field that caused it. */
-async function atPath<Result>(create: () => Promise<Result>): Promise<Result> {
+/** Shows an error at the field that caused it. `path`: as it was typed. */
+async function atPath<Result>(path: string, create: () => Promise<Result>): Promise<Result> {
   try {
     return await create()
   } catch (error) {
     if (!isFormError(error) || error instanceof FormRefusal) throw error
-    if (PATH_ERRORS.includes(error.code)) {
-      throw refuseAt('code', error.message)
-    }
+    if (error.code === 'code_in_use') throw refuseAt('code', REFUSALS.code_in_use.message(path))
+    if (PATH_ERRORS.includes(error.code)) throw refuseAt('code', error.message)
     if (error.message === BAD_DOMAIN) {
       throw refuseAt('code', 'This account cannot use the domain. Choose another one.')
     }
@@ -163,12 +165,13 @@ function sharedUrl({ url = '', text = '' }: Query): string | undefined {
 export function createForm(context: PageContext, isFragment: boolean): Html {
   const shared = sharedUrl(context.query)
   const url = typed(context, 'url', shared)
-  const path = typed(context, 'code')
+  const path = typed(context, 'code', context.query.code)
   const isRefused = context.refusal !== undefined && context.form.has('url')
   const properties = newPropertyFields(context, isRefused)
   const first = url.error ? 'url' : path.error ? 'code' : properties.hasError ? undefined : 'url'
   const domains = domainChoice(context)
-  const isFocused = isFragment || isRefused || shared !== undefined
+  const isFilled = shared !== undefined || context.query.code !== undefined
+  const isFocused = isFragment || isRefused || isFilled
   const focus = (name: string) => isFocused && name === first && { autofocus: true }
   return parts.form(
     context.user,
@@ -193,7 +196,8 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
           'hx-trigger': 'input changed delay:250ms',
           'hx-target': '#code-status',
           'hx-swap': 'innerHTML',
-          'hx-sync': 'this:replace',
+          // An aborted request would be an error in the console.
+          'hx-sync': 'this:queue last',
           ...(domains && { 'hx-include': '#field-domain' }),
           'aria-describedby': path.error ? 'code-status field-code-error' : 'code-status',
           ...focus('code'),
@@ -216,13 +220,13 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
 }
 
 /** Absent for an account that may use no domain beside the primary one. */
-function domainChoice({ deps, user, form, refusal }: PageContext): Html | false {
+function domainChoice({ deps, user, form, refusal, query }: PageContext): Html | false {
   const { domains } = deps.data
   const { id } = user.account
   const hosts = domains.listFor(id).map(({ host }) => host)
   if (hosts.length === 0) return false
   const standard = () => deps.addresses.namedHost(domains.defaultOf(id)) ?? ''
-  const value = refusal && form.has('domain') ? form.text('domain') : standard()
+  const value = refusal && form.has('domain') ? form.text('domain') : (query.domain ?? standard())
   return parts.select({
     name: 'domain',
     label: 'Domain',
@@ -252,7 +256,8 @@ export function createdToast({ deps, user }: PageContext, created: Created): Htm
   const path = linkPath(code)
   return html`
     <section class="toast" aria-labelledby="toast-title" data-copy-now="${id}">
-      ${qrPicture(code, { size: 96 })}
+      <a href="${path}/qr" title="QR code options and downloads">
+        ${qrPicture(code, { size: 96 })}</a>
       <div>
         <h2 id="toast-title">${TITLES[kind]}</h2>
         <p><a class="code" href="${path}">${short}</a>

@@ -10,7 +10,7 @@ import { page } from '../ui/layout.ts'
 /** Users of the provider that people have connected: a part of the page Security. */
 
 export const SECURITY_PATH = '/app/account/security'
-const PATH = '/app/account/identities'
+const PATH = '/app/account/security/identities'
 
 /** The page of the provider is opened by a link, because forms may lead to this host only. */
 export async function connectIdentity(context: PageContext): Promise<Response> {

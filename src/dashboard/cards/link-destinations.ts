@@ -30,6 +30,7 @@ import {
   parseQueryText,
   queryText,
   toggles,
+  typedCodes,
   typedHours,
   usedLines,
 } from '../ui/conditions.ts'
@@ -111,8 +112,6 @@ function problemAt(name: PropertyKey | undefined, message: string) {
   return refuse(name === 'when' ? 'Choose at least one condition.' : text)
 }
 
-const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean)
-
 /** As the API has it. Throws `FormRefusal` for a time that does not exist. */
 function typedDestination({ form, user }: PageContext): object {
   const timeIn = (name: 'from' | 'until') => {
@@ -125,8 +124,8 @@ function typedDestination({ form, user }: PageContext): object {
   const read: Record<Line, () => Record<string, unknown>> = {
     os: () => ({ os: some(form.all('os')) }),
     device: () => ({ device: some(form.all('device')) }),
-    language: () => ({ language: some(wordsOf(form.text('language'))) }),
-    country: () => ({ country: some(wordsOf(form.text('country'))) }),
+    language: () => ({ language: some(typedCodes(form.text('language'), 'language')) }),
+    country: () => ({ country: some(typedCodes(form.text('country'), 'region')) }),
     query: () => ({ query: typedQuery(form.text('query')) }),
     dates: () => ({ from: timeIn('from'), until: timeIn('until') }),
     week: () => {
@@ -301,8 +300,8 @@ function triedVisitor(context: PageContext): Visitor {
   return {
     os: SYSTEMS.find((one) => one === text('os')),
     device: DEVICES.find((one) => one === text('device')),
-    languages: preferredLanguages(text('language')),
-    country: text('country').toUpperCase() || undefined,
+    languages: preferredLanguages(typedCodes(text('language'), 'language').join(',')),
+    country: typedCodes(text('country'), 'region')[0]?.toUpperCase(),
     query: readQuery(text('query')),
     now,
     minuteOfWeek: (zone) => week.minuteOfWeek(zone, now),
@@ -363,7 +362,7 @@ function ruleForm(context: PageContext, link: Link, { destinations, open }: List
   const { when = {}, url = '' } = at === undefined ? {} : (destinations[at] ?? {})
   const isSent = refusal !== undefined && form.text('action') === 'save'
   const known = linesOf(when)
-  const used = isSent ? usedLines(form) : known.length > 0 ? known : (['os'] as const)
+  const used = isSent ? usedLines(form) : known
   const hasCountries = deps.destinationPolicy.hasCountries || known.includes('country')
   const controls = lineControls(context, when)
   const lines = (Object.keys(controls) as Line[]).filter((one) => one !== 'country' || hasCountries)
@@ -429,8 +428,8 @@ function lineControls(context: PageContext, when: Conditions): Record<Line, Valu
   return {
     os: choice('os'),
     device: choice('device'),
-    language: field('language', 'Languages', when.language?.join(', '), 'de, pt-BR'),
-    country: field('country', 'Countries', when.country?.join(', '), 'DE, AT'),
+    language: field('language', 'Languages', when.language?.join(', '), 'German, pt-BR'),
+    country: field('country', 'Countries', when.country?.join(', '), 'Germany, AT'),
     query: field('query', 'Query', when.query && queryText(when.query), 'v=2, preview'),
     dates: [time('from', 'From'), time('until', 'Until')],
     week: [

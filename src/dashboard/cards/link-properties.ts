@@ -191,10 +191,15 @@ export function newPropertyFields(
   context: PageContext,
   isRefused: boolean,
 ): { markup: Html; hasError: boolean } {
-  const { form, refusal } = context
+  const { form, refusal, query } = context
   const zone = zoneIn(context)
   const errors: Errors = isRefused && refusal instanceof FormRefusal ? refusal.errors : {}
-  const texts = textOfEach((property) => (isRefused ? (sentText(form, property) ?? '') : ''))
+  const texts = textOfEach((property) => {
+    if (isRefused) return sentText(form, property) ?? ''
+    // Other apps share a page with its title.
+    if (property.name !== 'title') return ''
+    return [...(query.title ?? '').trim()].slice(0, property.max).join('')
+  })
   const hasError = NEW.some(({ name }) => errors[name])
   const isOpen = NEW.some(({ name }) => texts[name] !== '')
   const focus = NEW.find(({ name }) => errors[name])?.name

@@ -64,7 +64,7 @@ export async function keepRef(
   await context.deps.data.qrSettings.addRef({ author: authorOf(context), ref })
 }
 
-const definedOf = (query: Query): Record<string, string> =>
+export const definedOf = (query: Query): Record<string, string> =>
   Object.fromEntries(Object.entries(query).flatMap(([name, text = '']) => [[name, text]]))
 
 /** The address in the code: the displayed one, or what `alias` names; empty for the code. */
@@ -119,7 +119,11 @@ export async function qrCard({ deps, user, query }: PageContext, link: Link): Pr
             ${parts.button('Show', 'plain', { 'data-without-script': true })}
             ${parts.offer(user, QR_SETTINGS_PATH, [
               parts.button('Save as preset…', 'plain', { formaction: QR_SETTINGS_PATH }),
-              parts.linkButton(hasLogo ? 'Logo and presets' : 'Add a logo', QR_SETTINGS_PATH),
+              parts.button(hasLogo ? 'Replace the logo…' : 'Add a logo…', 'plain', {
+                formaction: QR_SETTINGS_PATH,
+                name: 'link',
+                value: code,
+              }),
             ])}
           </div>
         </form>

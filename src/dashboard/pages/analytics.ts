@@ -216,8 +216,9 @@ async function read(context: PageContext, { counted, zone }: HitsPage) {
   const kind = STORED_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
   const range = await readRange(deps, { counted, zone, choice: chosen.choice })
-  const visits = await deps.visitDetails.of(counted, daysOf(range.bounds), context.user.account.id)
-  const values = kind === 'scan' ? scansOf(visits, refsOf(context)) : visits.values[kind]
+  const [days, refs] = [daysOf(range.bounds), refsOf(context)]
+  const visits = await deps.visitDetails.of(counted, days, context.user.account.id, refs)
+  const values = kind === 'scan' ? scansOf(visits, refs) : visits.values[kind]
   return { kind, chosen, range, visits, values: values.slice(0, VALUES_MAX) }
 }
 

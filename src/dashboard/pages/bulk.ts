@@ -1,5 +1,6 @@
 import { resolveLink } from '../../addresses/resolve.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, REFUSALS } from '../../errors.ts'
+import { unreadText } from '../../import/outcomes.ts'
 import {
   hasPathColumn,
   linesOf,
@@ -238,7 +239,8 @@ async function shortenAs(
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const reason = error instanceof FormRefusal ? error.errors.code : wordingOf(error)
-    return { ok: false, url: text, error: reason ?? error.message }
+    const inUse = error.code === 'code_in_use' && REFUSALS.code_in_use.message(typed)
+    return { ok: false, url: text, error: inUse || (reason ?? error.message) }
   }
 }
 
@@ -271,7 +273,14 @@ function bulkPage(
     main: html`
       ${problem && parts.errorNotice(problem)}
       ${items.length > 0 && resultCards(items, lines)}
-      ${ignored.length > 0 && parts.notice('note', html`<p>${ignoredText(ignored)}</p>`)}
+      ${
+        ignored.length > 0 &&
+        parts.notice(
+          'note',
+          html`<p>${unreadText(ignored)} An import reads titles, tags and dates.
+        </p>`,
+        )
+      }
       <section class="card" id="again">
         ${
           items.length > 0 &&
@@ -281,16 +290,6 @@ function bulkPage(
         ${bulkForm(context, isShort ? pasted : '')}
       </section>`,
   })
-}
-
-const IGNORED_SHOWN_MAX = 10
-const NAME_SHOWN_MAX = 40
-
-function ignoredText(names: readonly string[]): string {
-  const shown = names.slice(0, IGNORED_SHOWN_MAX).map((name) => cutTo(name, NAME_SHOWN_MAX))
-  const more = names.length > IGNORED_SHOWN_MAX ? ', …' : ''
-  const what = names.length === 1 ? 'This column was not read' : 'These columns were not read'
-  return `${what}: ${shown.join(', ')}${more}. An import reads titles, tags and dates.`
 }
 
 /** Characters of the field of tags. */
@@ -461,9 +460,8 @@ const LINK_COLUMNS = {
 }
 
 const LINE_SHOWN_MAX = 100
-const beginning = (text: string): string => cutTo(text, LINE_SHOWN_MAX)
-const cutTo = (text: string, most: number): string =>
-  text.length > most ? `${text.slice(0, most)}…` : text
+const beginning = (text: string): string =>
+  text.length > LINE_SHOWN_MAX ? `${text.slice(0, LINE_SHOWN_MAX)}…` : text
 
 /** Allows line breaks only in a long file name, also within a word. */
 const breakable = (text: string) =>

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
-import { isCreated, OUTCOME_WORDS, OUTCOMES } from '../../import/outcomes.ts'
+import { isCreated, OUTCOME_WORDS, OUTCOMES, unreadText } from '../../import/outcomes.ts'
 import { countRows, type Summary } from '../../import/run.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
@@ -89,6 +89,7 @@ function checkFile({ deps, user: { account, person }, form }: PageContext): void
       dateFormat: chosen(form, 'date_format', DATE_FORMATS) || undefined,
       withoutHits: form.text('without_hits') === '1',
       skipDisabled: form.text('skip_disabled') === '1',
+      appendPaths: form.text('append_paths') === '1',
     },
   )
 }
@@ -165,6 +166,11 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
         parts.checkbox({
           name: 'skip_disabled',
           label: 'Leave out disabled links, which are imported paused otherwise',
+        }),
+        parts.checkbox({
+          name: 'append_paths',
+          label:
+            'Add paths behind an address to its destination, as Shlink does where it is set so',
         }),
         parts.checkbox({ name: 'without_hits', label: 'Start all hits at 0' }),
         // The import of a checked file is the next step.
@@ -252,7 +258,10 @@ function progressCard({ phase, file, done, rows: total }: ImportJob): Html {
   </section>`
 }
 
-function outcomeTable({ format, counts, hits, lost }: Summary, phase: ImportJob['phase']): Html {
+function outcomeTable(
+  { format, counts, hits, lost, unread }: Summary,
+  phase: ImportJob['phase'],
+): Html {
   const { label, note } = formatOf(format)
   const lostText = Object.entries(lost).map(([name, n]) => `${parts.count(n)} × ${name}`)
   const rows = OUTCOMES.map((outcome) => [outcome, counts[outcome] ?? 0] as const).filter(
@@ -260,7 +269,8 @@ function outcomeTable({ format, counts, hits, lost }: Summary, phase: ImportJob[
   )
   return html`<p>Recognized as ${label}. ${note}
       ${hits > 0 && `Hits without dates: ${parts.count(hits)}.`}
-      ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}</p>
+      ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}
+      ${visible(unreadText(unread))}</p>
     ${parts.table(
       phase === 'done' ? 'Result of the import' : 'What the import will do',
       rows,

@@ -1,8 +1,18 @@
-import { hasNoExpiry, type KeyLabel, keyName } from '../../accounts/keys.ts'
+import {
+  BAD_KEY_REQUESTS,
+  BAD_ORIGINS,
+  hasNoExpiry,
+  KEY_REQUESTS_DEFAULT,
+  KEY_SCOPES,
+  keyName,
+  ORIGINS_LENGTH_MAX,
+  parseKeyRequests,
+  parseOrigins,
+} from '../../accounts/keys.ts'
 import { parseKeyName } from '../../accounts/names.ts'
 import * as operations from '../../accounts/operations/keys.ts'
 import { planName } from '../../accounts/plans.ts'
-import type { KeyRow, KeyScope } from '../../accounts/store.ts'
+import type { KeyLabel, KeyRow, KeyScope } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
@@ -12,7 +22,7 @@ import type { DashboardDeps } from '../deps.ts'
 import { admin, signedInPages } from '../page-routes.ts'
 import { failAt, htmlResponse, type Result, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { typed } from '../ui/form.ts'
+import { type Form, typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { confirmPage, page, wantsFragment } from '../ui/layout.ts'
 import { day } from '../ui/local-time.ts'
@@ -57,6 +67,7 @@ export const keyPages = signedInPages({
   }),
 })
 
+const CREATE = { label: 'Create the key', fields: ['name', 'scope', 'per_minute', 'origins'] }
 const ROTATE = { label: 'Rotate the key', fields: ['key'] }
 const REVOKE = { label: 'Revoke it in 24 hours', fields: ['key'] }
 const END = { label: 'Revoke the key now', fields: ['key'] }
@@ -76,17 +87,25 @@ function requireKey(context: PageContext): KeyRow {
 
 /** The form sent twice creates one key, because the name is then taken. */
 async function createKey(context: PageContext): Promise<Result> {
-  const { form } = context
-  const name = parseKeyName(form.text('name'))
-  if (name === undefined) throw refuseAt('name', 'Enter a name of 1 to 60 characters.')
-  // A form that was tampered with creates a key that can do less, not more.
-  const scope = form.text('scope') === 'write' ? 'write' : 'read'
-  const label: KeyLabel = { name, scope }
-  return withPassword(context, { label: 'Create the key', fields: ['name', 'scope'] }, async () => {
+  const label = labelIn(context.form)
+  return withPassword(context, CREATE, async () => {
     const created = operations.createKey(asked(context), label)
     const secret = await created.catch(failAt({ key_name_taken: 'name' }))
     return keysPage(context, { secret, ...label })
   })
+}
+
+function labelIn(form: Form): KeyLabel {
+  const name = parseKeyName(form.text('name'))
+  if (name === undefined) throw refuseAt('name', 'Enter a name of 1 to 60 characters.')
+  // A form that was tampered with creates a key that can do less, not more.
+  const scope = KEY_SCOPES.find((one) => one === form.text('scope')) ?? 'read'
+  if (scope !== 'create') return { name, scope }
+  const perMinute = parseKeyRequests(form.text('per_minute') || String(KEY_REQUESTS_DEFAULT))
+  if (perMinute === undefined) throw refuseAt('per_minute', `It ${BAD_KEY_REQUESTS}.`)
+  const origins = parseOrigins(form.text('origins'))
+  if (!origins) throw refuseAt('origins', `They ${BAD_ORIGINS}.`)
+  return { name, scope, perMinute, origins: origins.length > 0 ? origins : null }
 }
 
 /** The form sent twice creates one key: the old key can be replaced only once. */
@@ -191,11 +210,22 @@ function newKeyForm(context: PageContext): Html {
       parts.radios({
         name: 'scope',
         label: 'Access',
-        value: typed(context, 'scope').value === 'read' ? 'read' : 'write',
-        choices: [
-          { value: 'write', label: 'Read and write: create, change and delete links' },
-          { value: 'read', label: 'Read only: list links and their hits' },
-        ],
+        value: typed(context, 'scope', 'write').value,
+        choices: KEY_SCOPES.map((value) => ({ value, label: CHOICES[value] })),
+      }),
+      parts.field({
+        ...typed(context, 'per_minute', String(KEY_REQUESTS_DEFAULT)),
+        label: 'Requests a minute',
+        hint: 'Only of a key that creates. They count towards the limits of the account, too.',
+        extra: { inputmode: 'numeric', maxlength: 4 },
+      }),
+      parts.field({
+        ...typed(context, 'origins'),
+        label: 'Sites whose pages may use the key',
+        hint: `Only of a key that creates, for example “https://shop.example”. Separate several
+          by commas. Browsers refuse it to the pages of all other sites.`,
+        autocomplete: 'off',
+        extra: { spellcheck: 'false', maxlength: ORIGINS_LENGTH_MAX },
       }),
       parts.button('Create the key'),
     ]),
@@ -204,13 +234,38 @@ function newKeyForm(context: PageContext): Html {
 
 const maskedKey = ({ prefix, lastFour }: KeyRow): string => `${prefix ?? 'hop_'}…${lastFour}`
 
-const SCOPES: Readonly<Record<KeyScope, string>> = { write: 'read and write', read: 'read only' }
+const SCOPES: Readonly<Record<KeyScope, string>> = {
+  write: 'read and write',
+  read: 'read only',
+  create: 'create only',
+  manage: 'manage',
+}
+
+const CHOICES: Readonly<Record<KeyScope, string>> = {
+  write:
+    'Read and write: list, create and change links. A new destination or a deletion needs the ' +
+    'passcode of the link',
+  read: 'Read only: list links and their hits',
+  create:
+    'Create only: shorten URLs and reserve codes. For the source of a web page: everybody who ' +
+    'sees it can do this, and nothing else',
+  manage:
+    'Manage: read and write, and also change the destination of any link and delete any link, ' +
+    'without passcodes',
+}
+
+const accessOf = ({ scope, perMinute, origins }: KeyRow): string =>
+  [
+    SCOPES[scope],
+    ...(perMinute === null ? [] : [`${parts.plural(perMinute, 'request')} a minute`]),
+    ...(origins ?? []),
+  ].join(', ')
 
 const keyTable = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
   parts.table('The API keys that work', keys, {
     Key: (key) =>
       html`<strong>${keyName(key)}</strong><br><span class="hint">${maskedKey(key)}<br>
-        ${SCOPES[key.scope]}</span>`,
+        ${accessOf(key)}</span>`,
     Created: ({ createdAt, createdBy }) =>
       html`${day(createdAt, user)}${
         createdBy && html`<br><span class="hint long">${createdBy}</span>`

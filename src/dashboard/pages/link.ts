@@ -118,7 +118,8 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const properties = deps.data.properties.propertiesOf(link.id)
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
-  const state = { link: counted, properties, zone: user.zone, disabled, now: deps.clock() }
+  const about = { disabled, isBlocked: isBlocked(deps, link.url), now: deps.clock() }
+  const state = { link: counted, properties, zone: user.zone, ...about }
   const path = linkPath(link.code)
   const tabs = TABS.filter(
     (one) =>
@@ -181,8 +182,9 @@ const whyBlocked = ({ blocklist }: DashboardDeps, url: string | null): string =>
     : 'the host of its destination is on the abuse blocklist'
 
 /** Why the link answers 410, if it does. */
-function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Html | false {
-  if (disabled === undefined && !isBlocked(deps, link.url)) return false
+function stoppedNotice(deps: DashboardDeps, state: ZonedState): Html | false {
+  const { link, disabled } = state
+  if (disabled === undefined && !state.isBlocked) return false
   const reason =
     disabled === undefined
       ? html`<strong>This link does not redirect:</strong> ${whyBlocked(deps, link.url)}. Its
@@ -199,7 +201,7 @@ function factsPart({ deps, user }: PageContext, state: ZonedState): Html {
   const settings = `${path}/settings`
   const { length: count } = properties.destinations
   const whole = user.may('GET', settings) ? `${settings}#field-url` : undefined
-  const isStopped = disabled !== undefined || isBlocked(deps, link.url)
+  const isStopped = disabled !== undefined || state.isBlocked
   const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
   const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })
   return html`<div class="link-facts">

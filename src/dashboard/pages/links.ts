@@ -117,7 +117,7 @@ const DONE: Readonly<Record<string, string>> = {
   tagged: 'tagged',
   untagged: 'changed',
   restored: 'restored',
-  moved: 'moved to the other account',
+  moved: 'moved',
 }
 
 /**
@@ -133,8 +133,9 @@ function doneToast({ user, query }: PageContext): Html | false {
     .filter((code) => /^[A-Z0-9]{6,20}$/i.test(code))
     .slice(0, PAGE_SIZE)
   const number = /^\d{1,5}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
-  const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
   const target = user.others.find(({ id }) => done === 'moved' && String(id) === query.to)
+  const to = target && ` to ${target.name}`
+  const text = html`<span>${parts.plural(number, 'link')} ${verb}${to}.</span>`
   if (target) {
     const open = parts.button('See these links', 'plain', { title: `Open ${target.name}` })
     const fields = [parts.hiddenFields({ account: target.id }), open]

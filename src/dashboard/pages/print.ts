@@ -15,6 +15,7 @@ import {
   LABELS_MAX,
   type NumberName,
   numberRule,
+  PREVIEW_HINT,
   type PrintChoice,
   readChoice,
   sheetsOf,
@@ -208,6 +209,7 @@ function optionsCard(context: PageContext, choice: PrintChoice, state: FormState
     html`<div class="print-checks">
       ${checkbox('title', 'Title', choice.hasTitle)}
       ${checkbox('address', 'Address', choice.hasAddress)}
+      ${checkbox('hint', `“${PREVIEW_HINT}” below the address`, choice.hasHint)}
       ${checkbox('marks', 'Marks for cutting', choice.hasCropMarks)}
     </div>`,
     state.isOneLink && seriesFields(context, choice, fields),
@@ -366,6 +368,7 @@ const LABELS: Readonly<Record<string, string>> = {
   caption: 'Text on every label',
   title: 'Title',
   address: 'Address',
+  hint: 'Hint',
   marks: 'Marks for cutting',
   word: 'Count scans as',
   file: 'Format',

@@ -5,7 +5,6 @@ import {
   type VisitValue,
   withFewHidden,
 } from '../../analytics/visits.ts'
-import { AppError } from '../../errors.ts'
 import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { clientOf } from '../../http/context.ts'
 import { rateLimited } from '../../http/guard.ts'
@@ -65,8 +64,13 @@ async function showPublicPage(
   token: string,
 ): Promise<Response> {
   const stored = findPublicPage(deps, token)
-  if (!stored || isTakenDown(deps, stored)) throw new AppError('page_not_found')
   const texts = statisticsTexts(request.headers)
+  if (!stored || isTakenDown(deps, stored)) {
+    const { title, text } = texts.missing
+    const { language, skip } = texts
+    const main = html`<p>${text}</p>`
+    return publicPage({ deps, request }, { status: 404, title, language, skip, main })
+  }
   const counted = { linkId: stored.linkId }
   const days = lastWeek(deps.clock())
   const bounds = Array.from({ length: 8 }, (_, i) => (days.from + i) * HOURS_OF_DAY)

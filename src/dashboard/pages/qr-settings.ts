@@ -1,7 +1,7 @@
 import { modulesOf } from '../../draw/matrix.ts'
 import { missingProblem, parsePrintOptions, QrQuery, qrQueryOf } from '../../draw/options.ts'
 import { AppError } from '../../errors.ts'
-import type { Code } from '../../lib/code.ts'
+import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { contentOf } from '../../qr/content.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
@@ -14,6 +14,7 @@ import {
 } from '../auth/guard.ts'
 import {
   captionState,
+  definedOf,
   keepRef,
   LIVE_PREVIEW,
   printGuide,
@@ -21,11 +22,13 @@ import {
   qrPreview,
 } from '../cards/link-qr.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { safeNext } from '../errors.ts'
 import { editor, signedInPages, viewer } from '../page-routes.ts'
 import { fileResponse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf, type Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
+import { linkPath } from '../ui/link-parts.ts'
 import {
   apiQueryOf,
   describeOptions,
@@ -85,7 +88,18 @@ async function saveLogo(context: PageContext): Promise<string> {
   if (tried.wasSearched) count()
   if ('problem' in tried) throw refuseAt('logo', tried.problem)
   await data.qrSettings.saveLogo({ author: authorOf(context), png: tried.png })
-  return `${QR_SETTINGS_PATH}?done=logo`
+  return safeNext(form.text('next')) ?? `${QR_SETTINGS_PATH}?done=logo`
+}
+
+/**
+ * The QR code of the link whose page led here, with the options that were chosen there. Empty
+ * without a link.
+ */
+function pageBefore({ query, form }: PageContext, change: Query = {}): string {
+  const { link = '', ...options } = query
+  const code = toCode(link)
+  if (!code) return form.text('next')
+  return `${linkPath(code)}/qr?${new URLSearchParams(definedOf({ ...options, ...change }))}`
 }
 
 /** Searches for a code by the account. `admit` throws `too_many_attempts`. */
@@ -144,9 +158,11 @@ const DONE = {
 
 async function settingsPage(context: PageContext): Promise<Response> {
   const { deps, user } = context
+  const before = safeNext(pageBefore(context))
   return page(context, {
     title: 'QR codes',
     at: QR_SETTINGS_PATH,
+    ...(before && { back: { href: before, label: 'QR code of the link' } }),
     messages: DONE,
     main: html`
       ${logoCard(context)}
@@ -155,7 +171,8 @@ async function settingsPage(context: PageContext): Promise<Response> {
   })
 }
 
-function logoCard({ deps, user, refusal }: PageContext): Html {
+function logoCard(context: PageContext): Html {
+  const { deps, user, refusal } = context
   const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
   return parts.card('Logo', [
     html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
@@ -179,6 +196,7 @@ function logoCard({ deps, user, refusal }: PageContext): Html {
           error: errorOf(refusal, 'logo'),
           extra: { accept: '.png,.svg,image/png,image/svg+xml', 'data-logo': true },
         }),
+        parts.hiddenFields({ next: pageBefore(context, { logo: '1' }) }),
         parts.button('Upload'),
       ],
       { enctype: 'multipart/form-data' },

@@ -24,6 +24,7 @@ import { FormRefusal, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { errorOf } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
+import { beginForm } from './two-factor.ts'
 
 const PATH = '/app/account'
 const actionOf = (label: string) => ({ label, page: SECURITY_PATH })
@@ -33,12 +34,12 @@ export const securityPages = signedInPages({
   [`GET ${SECURITY_PATH}`]: viewer(securityPage, {
     offers: [{ label: 'Security', section: 'account', words: 'password sessions email sign-in' }],
   }),
-  'POST /app/account/password': viewer(changePassword, securityPage),
-  'POST /app/account/identities/connect': viewer(
+  [`POST ${SECURITY_PATH}/password`]: viewer(changePassword, securityPage),
+  'POST /app/account/security/identities/connect': viewer(
     (context) => withPassword(context, actionOf('Connect'), () => connectIdentity(context)),
     securityPage,
   ),
-  'POST /app/account/identities/:id/disconnect': viewer(
+  'POST /app/account/security/identities/:id/disconnect': viewer(
     (context) => withPassword(context, actionOf('Disconnect'), () => disconnectIdentity(context)),
     securityPage,
   ),
@@ -99,21 +100,20 @@ function securityPage(context: PageContext): Response {
         html`<p>You sign in as <strong>${user.person.email}</strong>.</p>`,
         passwordForm(context),
       ])}
-      ${parts.card('Two-factor sign-in', twoFactor(requirePerson(context)))}
+      ${parts.card('Two-factor sign-in', twoFactor(user, requirePerson(context)))}
       ${identitiesCard(context)}
       ${sessionsCard(deps, user)}`,
   })
 }
 
-const twoFactor = (person: PersonRow): Html =>
+const twoFactor = (user: CurrentUser, person: PersonRow): Html =>
   hasSecondFactor(person)
     ? html`<p>On: signing in also asks for a code.</p>
         ${parts.linkButton('Turn it off…', `${PATH}/two-factor`)}`
-    : html`<p>Off: signing in asks for no code.</p>
-        ${parts.linkButton('Set it up…', `${PATH}/two-factor`)}`
+    : html`<p>Off: signing in asks for no code.</p>${beginForm(user, 'plain')}`
 
 const passwordForm = (context: PageContext): Html =>
-  parts.form(context.user, `${PATH}/password`, [
+  parts.form(context.user, `${SECURITY_PATH}/password`, [
     proofField(context, { label: 'Current password' }),
     parts.newPassword({
       label: 'New password',

@@ -12,6 +12,7 @@ import * as parts from '../ui/components.ts'
 import { errorOf, type Form, typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import { line } from '../ui/service-parts.ts'
+import { appsPath } from './service-apps.ts'
 
 const PATH = '/app/service/domains'
 
@@ -103,7 +104,7 @@ async function listPage(context: PageContext): Promise<Response> {
       ${parts.card('Domains of short links', [
         html`<p><strong>${readableHost(primaryOf(deps))}</strong> is the primary domain
           (<code>BASE_URL</code>): it answers every code, and has the dashboard and the API. Other
-          domains have short links only.</p>`,
+          domains have short links only. <a href="${appsPath(primaryOf(deps))}">Its apps</a></p>`,
         domains.length > 0 && domainTable(deps, domains, uses),
       ])}
       <div class="columns cards">
@@ -222,6 +223,11 @@ async function domainPage(context: PageContext): Promise<Response> {
         )}
         ${parts.card('What the domain needs', needs(deps, host))}
       </div>
+      ${parts.card(
+        'Apps',
+        html`<p><a href="${appsPath(host)}">Files by which phones open an app</a> for short links of
+          the domain.</p>`,
+      )}
       ${parts.card('Remove the domain', removeForm(context, domain, uses))}`,
   })
 }

@@ -114,14 +114,15 @@ function statePage(context: PageContext): Response {
     at: SECURITY_PATH,
     back: { href: SECURITY_PATH, label: 'Security' },
     messages: isOn ? {} : { off: 'Two-factor sign-in is off.' },
-    main: html`<div class="card">${isOn ? disableForm(context) : beginForm(context.user)}</div>`,
+    main: html`<div class="card">${isOn ? disableForm(context) : beginForm(context.user, 'primary')}</div>`,
   })
 }
 
-const beginForm = (user: CurrentUser): Html => html`
+/** Says what two-factor sign-in is, and begins its set-up. */
+export const beginForm = (user: CurrentUser, look: 'primary' | 'plain'): Html => html`
   <p>With two-factor sign-in, a stolen or guessed password is not enough: signing in also asks for a
     code from an app on your phone. Any authenticator app works. API keys are not affected.</p>
-  ${parts.buttonForm(user, `${PATH}/begin`, 'Set up two-factor sign-in', { look: 'primary' })}`
+  ${parts.buttonForm(user, `${PATH}/begin`, 'Set up two-factor sign-in', { look })}`
 
 function disableForm(context: PageContext): Html {
   const { deps, user } = context

@@ -9,6 +9,7 @@ import {
   type Visitor,
 } from '../../links/destination-rules.ts'
 import { nameOf } from '../../visits/names.ts'
+import { NUMBERED } from '../../visits/values.ts'
 import type { Form } from './form.ts'
 import { icon } from './icons.ts'
 import { longTime } from './local-time.ts'
@@ -16,6 +17,38 @@ import { longTime } from './local-time.ts'
 /** Conditions of destinations: in words, and as the lines of a form. */
 
 const LANGUAGES = new Intl.DisplayNames('en', { type: 'language' })
+
+type Named = 'language' | 'region'
+
+/** Codes of two letters by their English names in small letters. */
+function codesByName(type: Named): ReadonlyMap<string, string> {
+  const names = new Intl.DisplayNames('en', { type, fallback: 'none' })
+  // A former code has the name of the one that replaces it.
+  const current = (code: string) =>
+    type === 'language'
+      ? Intl.getCanonicalLocales(code)[0]
+      : new Intl.Locale(`und-${code}`).maximize().region
+  const found = NUMBERED.country.flatMap((code) => {
+    const name = /^[A-Z]{2}$/.test(code) && names.of(code)
+    return name ? [[name.toLowerCase(), current(code) ?? code] as const] : []
+  })
+  return new Map(found)
+}
+
+const codes = new Map<Named, ReadonlyMap<string, string>>()
+
+/** The codes in a text of codes and names: `German, pt-BR`. Other words stay as they are. */
+export function typedCodes(text: string, type: Named): string[] {
+  const byName = codes.getOrInsertComputed(type, codesByName)
+  const codeOf = (part: string) => byName.get(part.trim().toLowerCase())
+  return text
+    .split(/[,;]/)
+    .flatMap((part) => {
+      const whole = codeOf(part)
+      return whole ? [whole] : part.split(/\s+/).map((word) => codeOf(word) ?? word)
+    })
+    .filter(Boolean)
+}
 const DAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
 /** Countries of a condition that are named. */
 const COUNTRIES_SHOWN = 6

@@ -186,6 +186,8 @@ function documentOf(
 <meta name="htmx-config" content="${HTMX_CONFIG}">
 <title>${title} · Hopcode</title>
 <link rel="icon" href="${ASSET_PATHS.icon}" type="image/svg+xml">
+<link rel="apple-touch-icon" href="${ASSET_PATHS.maskable}">
+<link rel="manifest" href="${ASSET_PATHS.manifest}">
 <link rel="preload" href="${ASSET_PATHS.font}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="${ASSET_PATHS.style}">
 <script src="${ASSET_PATHS.htmx}" defer></script>

@@ -114,17 +114,20 @@ export interface LinkState {
   properties: LinkProperties
   /** Why the operator disabled the code. */
   disabled: string | undefined
+  /** The host of the destination is on the blocklist. */
+  isBlocked: boolean
   now: number
 }
 
 /** Why visitors do not reach the destination, or not at once. */
-export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
+export function badgesOf({ link, properties, disabled, isBlocked, now }: LinkState): Badge[] {
   const { paused, starts_at, expires_at, max_hits, delete_at } = properties
   const isOver =
     (expires_at !== null && expires_at <= now) || (max_hits !== null && link.hitCount >= max_hits)
   const title = disabled && `By the operator: ${disabled}`
   const badges: (Badge | false)[] = [
     disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
+    isBlocked && { label: 'Blocked', kind: 'bad', title: 'Its destination is on the blocklist' },
     delete_at !== null && { label: 'Deleted', kind: 'bad' },
     link.url === null && { label: 'No destination', kind: 'note' },
     paused && { label: 'Paused', kind: 'note' },

@@ -143,7 +143,7 @@ async function renderRows(
   links: readonly Link[],
   search: string,
 ): Promise<Html[]> {
-  const { addresses, clock, data, series } = deps
+  const { addresses, blocklist, clock, data, series } = deps
   const days = await series.ofLinks(
     links.map(({ id }) => id),
     DAYS,
@@ -152,12 +152,13 @@ async function renderRows(
   const aliases = deps.data.aliases.ofLinks(links.map(({ id }) => id))
   const now = clock()
   return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {
-    const { code, properties } = link
+    const { code, url, properties } = link
+    const isBlocked = url !== null && blocklist.isBlocked(new URL(url))
     return linkRow({
       link,
       aliases: aliases.get(link.id) ?? [],
       addresses,
-      badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
+      badges: badgesOf({ link, properties, disabled: reasons.get(code), isBlocked, now }),
       days: days.get(link.id),
       now,
       search,
@@ -214,8 +215,8 @@ const firstSteps = (user: CurrentUser): Html => html`
       html`Programs can create links with an <a href="/app/keys">API key</a>.`,
     )}</p>
   <p>Do you have links elsewhere? They keep their paths, titles, tags and hits.</p>
-  <p>${parts.linkButton('Import links', '/app/links/import')}
-    ${parts.linkButton('Create many at once', '/app/links/bulk')}</p>`
+  <div class="row">${parts.linkButton('Import links', '/app/links/import')}
+    ${parts.linkButton('Create many at once', '/app/links/bulk')}</div>`
 
 /** The list for htmx, and the path that the address bar then shows. */
 export function listFragment(table: LinkTable): { markup: Html; path: string } {
@@ -286,7 +287,7 @@ function toolbar(user: CurrentUser, table: LinkTable, tags: readonly string[]): 
         name: 'sort',
         label: 'Sort by',
         choices: [
-          { value: 'newest', label: 'Newest' },
+          { value: 'newest', label: 'Last added' },
           { value: 'hits', label: 'Most hits' },
         ],
         value: byHits ? 'hits' : 'newest',
