@@ -24,7 +24,7 @@ class WebhookTask implements OutgoingTask {
   readonly #host: TaskHost
   readonly #findDue: ReturnType<typeof dueDeliveries>
   readonly #addresses: PublicUrls
-  /** The host of the URL of each webhook to which a request is in progress. */
+  /** The name in the URL of each webhook to which a request is in progress. */
   readonly #busy = new Map<number, string>()
   /** Domains may have changed since the last run. */
   readonly #versions = { all: 0 }
@@ -45,7 +45,7 @@ class WebhookTask implements OutgoingTask {
     const busy = new Set(this.#busy.keys())
     const { due, isWaiting } = this.#findDue(this.#host.clock(), { busy, ...sender })
     for (const delivery of due) {
-      const { host } = new URL(delivery.url)
+      const { hostname: host } = new URL(delivery.url)
       const isFree = this.#busy.size < REQUESTS_MAX && ![...this.#busy.values()].includes(host)
       if (!isFree) continue
       this.#busy.set(delivery.webhookId, host)
