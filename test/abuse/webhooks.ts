@@ -71,8 +71,9 @@ export const webhooks: Attack = {
     const prepare =
       `HOSTS=$(mktemp); cat /etc/hosts > "$HOSTS"; echo "127.0.0.1 ${NAMES.join(' ')}" >> "$HOSTS"; ` +
       'mount --bind "$HOSTS" /etc/hosts; exec "$0" "$@"'
+    const settings = { OUTGOING_HOSTS: NAMES.join(), ANONYMOUS_READS_PER_MINUTE: '0' }
     const wrap = ['unshare', '--mount', 'sh', '-c', prepare]
-    await using attacked = await Attacked.start(program, { OUTGOING_HOSTS: NAMES.join() }, wrap)
+    await using attacked = await Attacked.start(program, settings, wrap)
     const { attacker, victim, service } = attacked
     const quiet = await attacked.observe(() => Bun.sleep(isShort ? 300 : 5000))
     const before = descriptorsOf(service.pid)
