@@ -39,7 +39,7 @@ interface Document {
 type Schemas = Record<string, Schema>
 
 /** Queries that callers write. For the others, methods of the client have parameters. */
-const QUERIES = ['listLinks', 'listOwnLinks', 'hits', 'visits', 'qr']
+const QUERIES = ['listLinks', 'listOwnLinks', 'history', 'hits', 'visits', 'qr']
 /** Bodies are parameters of methods too, and the client reports refusals as errors of its own. */
 const LEFT_OUT = /Body$|^(Error|Failure|Unavailable)$/
 

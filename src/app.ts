@@ -2,10 +2,13 @@ import { Elysia, type InternalRoute } from 'elysia'
 import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
+import { checkerRoutes } from './checks/routes.ts'
+import { compatibleRefusal, compatibleRoutes } from './compatible/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
+import { historyRoutes } from './history/routes.ts'
 import { compressed } from './http/compression.ts'
 import { crossOriginRequests } from './http/cors.ts'
 import { errorResponses, type UnmatchedRequest } from './http/errors.ts'
@@ -78,7 +81,7 @@ export async function startApp(config: Config, outside: Outside) {
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, redirects } = service
-  const { cluster, otherChanges, journal, visits, unknownPaths, outgoing } = service
+  const { cluster, otherChanges, journal, visits, outgoing, unknownPaths } = service
   for (const part of background) part.close()
   service.certificates?.close()
   dashboard.imports.close()
@@ -108,7 +111,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
     await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['links.index', 'hits.prune'] })
+    await writer.close({ drop: ['links.index', 'hits.prune', 'history.prune'] })
     cluster?.close()
     otherChanges?.close()
     await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))
@@ -135,8 +138,10 @@ function routes(service: Service, follow: ControlFollower) {
         answerUnmatched: (unmatched): Response | Promise<Response> =>
           answerIfShortLink(service, follow, unmatched) ??
           refuseUnmatched(service, http, unmatched),
-        findPage: (failed): Response | undefined =>
-          isDashboardPath(failed.path) ? errorPage(dashboard, failed, http) : undefined,
+        findAnswer: (failed): Response | undefined =>
+          isDashboardPath(failed.path)
+            ? errorPage(dashboard, failed, http)
+            : compatibleRefusal(failed, config),
       }),
     )
     .use(compressed())
@@ -146,6 +151,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(linkLookupRoutes(service))
     .use(ownListRoutes(service))
     .use(linkPropertyRoutes(service))
+    .use(historyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
     .use(webhookRoutes(service))
@@ -156,10 +162,12 @@ function routes(service: Service, follow: ControlFollower) {
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
+    .use(config.checkDestinations ? checkerRoutes(config) : new Elysia())
     .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())
     .use(wellKnown(service))
+    .use(config.compatibleApis ? compatibleRoutes(service) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
@@ -260,13 +268,18 @@ function redirectFollower(service: Service) {
   })
 }
 
-/** `answerShortLink`, for a path that no route of the service reserves. */
+/**
+ * `answerShortLink`, for a path that no route of the service reserves. Aliases below `/rest/` are
+ * older than its routes.
+ */
 const answerIfShortLink = (
   { aliasRules }: Service,
   follow: ControlFollower,
   unmatched: UnmatchedRequest,
 ): Promise<Response> | undefined =>
-  aliasRules.isReserved(unmatched.path.slice(1)) ? undefined : answerShortLink(follow, unmatched)
+  aliasRules.isReserved(unmatched.path.slice(1)) && !/^\/rest\/(?!v3\/)/i.test(unmatched.path)
+    ? undefined
+    : answerShortLink(follow, unmatched)
 
 /**
  * The answer to a request without a route that may be one for a short link: for a path of several

@@ -69,8 +69,11 @@ function isAddressRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
 
+/** A name, not a number that URLs read as an address. */
 const isHostName = (text: string): boolean =>
-  /^[\w.-]{1,253}$/.test(text) && URL.parse(`http://${text}`) !== null && !/^[\d.]+$/.test(text)
+  /^[\w.-]+$/.test(text) &&
+  URL.parse(`http://${text}`)?.hostname === text.toLowerCase() &&
+  isIP(text) === 0
 
 /** Values of `sslmode` that Bun's client knows. */
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
@@ -287,6 +290,10 @@ const Environment = z.object({
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
     .describe('IP addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted.'),
+  CHECK_DESTINATIONS: z
+    .enum(['off', 'on'], 'must be off or on')
+    .default('off')
+    .describe('With on, destinations of links are checked once a week for whether they answer.'),
   OUTGOING_HOSTS: list
     .refine(
       (entries) => entries.every((entry) => isAddressRange(entry) || isHostName(entry)),
@@ -372,6 +379,10 @@ const Environment = z.object({
     .regex(/^[\w-]{1,64}$/, 'must be the name of a header, such as CF-IPCountry')
     .optional()
     .describe('Header in which a trusted proxy sends the country of a visitor.'),
+  COMPATIBLE_APIS: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether tools for YOURLS and Shlink can use this service in their place.'),
   LOG_REQUESTS: z
     .enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`)
     .default('none')
@@ -512,7 +523,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     operatorLogo: env.OPERATOR_LOGO,
     operatorContact: env.OPERATOR_CONTACT,
     trustedProxies: env.TRUSTED_PROXIES,
-    outgoingHosts: env.OUTGOING_HOSTS,
     // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.
     plans: {
       free: {
@@ -546,7 +556,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     aliases: env.ALIASES ?? env.IMPORT_ALIASES ?? trusted,
     destinationRules: env.DESTINATION_RULES ?? trusted,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
-    ...pathsOf(env),
+    ...independent(env),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
@@ -555,6 +565,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     visitDetails: env.VISIT_DETAILS === 'on',
     countryFile: env.COUNTRY_FILE,
     countryHeader: env.COUNTRY_HEADER,
+    compatibleApis: env.COMPATIBLE_APIS === 'on',
     signUp: env.SIGNUP,
     ...signIn,
     signUpsPerDay: env.SIGNUPS_PER_DAY,
@@ -574,9 +585,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   }
 }
 
-const pathsOf = (env: z.output<typeof Environment>) => ({
+/** Some that depend on no other setting. */
+const independent = (env: z.output<typeof Environment>) => ({
   captionFonts: env.CAPTION_FONTS.map((path) => resolve(path)),
   blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
+  checkDestinations: env.CHECK_DESTINATIONS === 'on',
+  outgoingHosts: env.OUTGOING_HOSTS,
 })
 
 function signInProvider(env: z.output<typeof Environment>) {

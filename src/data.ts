@@ -13,8 +13,10 @@ import { aliases } from './addresses/names.ts'
 import { unknownPaths } from './addresses/unknown-paths.ts'
 import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
+import { checks } from './checks/store.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
+import { history } from './history/subject.ts'
 import { hits } from './hits/subject.ts'
 import { imports } from './import/store.ts'
 import { campaignTemplates } from './links/campaign-templates.ts'
@@ -54,6 +56,8 @@ export const subjects = {
   labelFormats,
   campaignTemplates,
   hits,
+  checks,
+  history,
   topLinks,
   visits,
   totals,

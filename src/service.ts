@@ -362,23 +362,35 @@ interface OutgoingParts {
 /** The thread that sends requests to the outside. It starts with its first task. */
 function openOutgoing(base: Base, { redirects, storage, hits }: OutgoingParts) {
   const { config, outside, log, start, folder } = base
-  const { dataDir, baseUrl, outgoingHosts, host } = config
+  const { dataDir, baseUrl, outgoingHosts, host, checkDestinations } = config
   const { data, cluster, readers } = storage
+  const id = folder.host?.id ?? ''
+  const isFirst = () => cluster?.isFirst(id) ?? true
   const webhooks: Webhooks = new Webhooks({
+    ...outside,
     data,
     hits,
     hasher: folder.hasher,
-    ...outside,
     log,
     outgoingHosts,
     wake: () => outgoing.wake('webhooks'),
-    host: folder.host?.id ?? '',
-    others: () => (cluster ? cluster.state?.hosts.map(({ id }) => id) : []),
+    host: id,
+    others: () => cluster?.state?.hosts.map((other) => other.id) ?? [],
+    isFirst,
   })
+  const background = { background: true }
+  const outgoingCalls = {
+    ...webhooks.calls,
+    'checks.isMine': isFirst,
+    'checks.schedule': (links: Parameters<typeof data.checks.schedule>[0]) =>
+      data.checks.schedule(links, background),
+    'checks.record': (results: Parameters<typeof data.checks.record>[0]) =>
+      data.checks.record(results, background),
+  }
   const outgoing: Outgoing = new Outgoing({
     start,
     log,
-    calls: prefixed('webhooks', webhooks.calls),
+    calls: outgoingCalls,
     settings: () => ({
       file: databaseFile(dataDir),
       baseUrl,
@@ -387,14 +399,11 @@ function openOutgoing(base: Base, { redirects, storage, hits }: OutgoingParts) {
       time: outside.time,
     }),
   })
+  if (checkDestinations) outgoing.wake('checks')
   readers.push(webhooks.reader)
   if (data.webhooks.isAny()) webhooks.wake()
   return { outgoing, webhooks }
 }
-
-/** Calls of a task, by their names on the outgoing thread. */
-const prefixed = (task: string, calls: Record<string, (args: never) => unknown>) =>
-  Object.fromEntries(Object.entries(calls).map(([name, call]) => [`${task}.${name}`, call]))
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */
 const openGuards = ({ config, outside }: Base, { data }: Storage) => ({

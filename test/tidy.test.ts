@@ -29,10 +29,10 @@ const COLUMNS_MAX = 100
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS: readonly string[] =
   `
-  lib errors draw config hot db accounts limits maintenance
-  http addresses certificates blocklist outgoing hits visits links lists import analytics moderation
-  qr webhooks data
-  cluster redirect status dashboard openapi client backup data-folder threads service app cli main
+  lib errors draw config hot db accounts limits maintenance http addresses certificates blocklist
+  outgoing hits visits links checks history lists import analytics moderation qr webhooks data
+  cluster redirect status dashboard compatible openapi client backup data-folder threads service app
+  cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

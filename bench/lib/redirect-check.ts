@@ -1,4 +1,5 @@
 import type { HopcodeClient } from './hopcode-client.ts'
+import type { Target } from './request.ts'
 import type { Server } from './server.ts'
 import { BUDGET_MAX, type Link } from './variants.ts'
 
@@ -31,6 +32,18 @@ export async function followLink(server: Server, { code, url }: Link): Promise<H
   if (isRight) return headers
   const text = JSON.stringify(Object.fromEntries(headers))
   throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
+}
+
+/** Sends a request once. Throws Error unless the response is as expected. */
+export async function requireAnswer(
+  { name, origin }: Server,
+  { path, status, location }: Target,
+): Promise<void> {
+  const answer = await fetch(`${origin}${path}`, { redirect: 'manual' })
+  await answer.arrayBuffer()
+  const found = answer.headers.get('location') ?? undefined
+  if (answer.status === status && found === location) return
+  throw new Error(`${name}: ${path} is answered with ${answer.status} ${found}`)
 }
 
 /**

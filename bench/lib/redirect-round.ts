@@ -14,7 +14,7 @@ import {
   sendOwn,
 } from './load-parts.ts'
 import { isInstalled } from './machine.ts'
-import { followLink, HitCheck, requireComparable } from './redirect-check.ts'
+import { followLink, HitCheck, requireAnswer, requireComparable } from './redirect-check.ts'
 import type { Target } from './request.ts'
 import type { Figures, RoundResult } from './rounds.ts'
 import type { Findings, LoadOptions, Metric } from './scenario.ts'
@@ -144,10 +144,13 @@ export async function measureRedirects(
   await forEach(links, async (link) => {
     requireComparable(server.name, await followLink(server, link), contender.addedHeaders)
   })
+  const targets = targetsFor(contender)
+  // wrk checks only the status.
+  if (contender.targetOf) await forEach(targets, (target) => requireAnswer(server, target))
   const settle = async () => {
     if (client && dataDir) await untilCounted(client, dataDir)
   }
-  const loops = { targets: targetsFor(contender), hits, settle, options }
+  const loops = { targets, hits, settle, options }
   const figures = isLimited
     ? await measureLimited(server, loops)
     : await measureLoops(server, contender.loops, loops)

@@ -18,12 +18,13 @@ export const domainUses = perConnection((db: Database) => {
      WHERE id = (SELECT domain_id FROM accounts WHERE id = ?1) AND ${MAY_USE}`,
   )
   const known = db.prepare<{ host: string }, [number]>('SELECT host FROM domains WHERE id = ?')
+  const hostOf = (domainId: number): string | null => known.get(domainId)?.host ?? null
   return {
     /** The domain, or the primary one if that was removed. */
     existing: (domainId: number): number => (known.get(domainId) === null ? PRIMARY_ID : domainId),
     /** As `PublicUrls` does, on the threads that have none. */
-    textOf: ({ domainId, path }: Address): string =>
-      addressText({ host: known.get(domainId)?.host ?? null, path }),
+    hostOf,
+    textOf: ({ domainId, path }: Address): string => addressText({ host: hostOf(domainId), path }),
     mayUse: (accountId: AccountId, domainId: number): boolean =>
       isOnPrimary({ domainId }) || usable.get(accountId, domainId) !== null,
     /** The domain of new links. */

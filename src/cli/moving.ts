@@ -5,6 +5,7 @@ import type { Account } from '../accounts/store.ts'
 import { Hopcode } from '../client/client.ts'
 import { EXPORT_FORMATS, type ExportFormat, exportPage } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
+import { HEADER_FIELD } from '../import/line.ts'
 import { hostsFor, type ImportKit, importLines } from '../import/lines.ts'
 import { isFine } from '../import/outcomes.ts'
 import { type Found, type ImportOptions, SENT_ROWS_MAX } from '../import/plan.ts'
@@ -314,13 +315,12 @@ async function exportTo(
   const out = isStream ? Bun.stdout.writer() : Bun.file(openOutput(file)).writer()
   const counted = { links: 0, bytes: 0 }
   using progress = new Rate()
-  const count = recordCounter(format)
+  const count = linkCounter(format)
   for (; !chunk.done; chunk = await chunks.next()) {
     out.write(chunk.value)
     await out.flush()
     counted.bytes += Buffer.byteLength(chunk.value)
-    // The first record is the head.
-    counted.links = Math.max(0, count(chunk.value) - 1)
+    counted.links = count(chunk.value)
     if (!isStream) progress.note('Exporting', { done: counted.links, unit: 'links' })
   }
   await out.end()
@@ -336,18 +336,30 @@ async function exportTo(
 const formatByEnding = (file: string): ExportFormat =>
   EXPORT_FORMATS.find((format) => file.toLowerCase().endsWith(`.${format}`)) ?? 'jsonl'
 
-/** Returns the number of records so far. Line feeds within quotes of a CSV file end none. */
-function recordCounter(format: ExportFormat): (chunk: string | Uint8Array) => number {
-  let records = 0
+/**
+ * Returns the number of links so far. The first line of a CSV file is none, and line feeds within
+ * its quotes end none.
+ */
+function linkCounter(format: ExportFormat): (chunk: string | Uint8Array) => number {
+  let links = format === 'csv' ? -1 : 0
   let isQuoted = false
+  let start = ''
   return (chunk) => {
     for (const byte of Buffer.from(chunk as Uint8Array)) {
       if (byte === QUOTE && format === 'csv') isQuoted = !isQuoted
-      else if (byte === LINE_FEED && !isQuoted) records++
+      if (byte !== LINE_FEED || isQuoted) {
+        if (start.length < NO_LINK.length) start += String.fromCharCode(byte)
+      } else {
+        if (start !== NO_LINK) links++
+        start = ''
+      }
     }
-    return records
+    return Math.max(0, links)
   }
 }
+
+/** How a line of JSON begins that is no link. */
+const NO_LINK = `{"${HEADER_FIELD}"`
 
 const QUOTE = 0x22
 const LINE_FEED = 0x0a

@@ -24,6 +24,7 @@ export interface CallOptions {
 
 export interface ListOptions extends CallOptions, Query<'listLinks'> {}
 export interface OwnListOptions extends CallOptions, Query<'listOwnLinks'> {}
+export interface HistoryOptions extends CallOptions, Query<'history'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
 export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format'> {}
 
@@ -73,6 +74,8 @@ export interface LinkChange extends Omit<Schemas['LinkChange'], 'tags' | 'aliase
   /** All further paths of the link, in exact case, without the first slash: at most 20. */
   aliases?: readonly string[] | null
 }
+
+export type LinkHistory = Schemas['LinkHistory']
 
 export type Domains = Schemas['Domains']
 
@@ -214,6 +217,13 @@ export class Hopcode {
   /** A link of the account with its properties, such as title, tags and expiry. */
   getLink(code: string, options: CallOptions = {}): Promise<OwnLink> {
     return this.#json('GET', `/api/links/${encodeURIComponent(code)}`, options)
+  }
+
+  /** What was changed about a link and by whom, newest first. `before`: `next` of a page. */
+  history(code: string, options: HistoryOptions = {}): Promise<LinkHistory> {
+    const { limit, before, ...call } = options
+    const path = `/api/links/${encodeURIComponent(code)}/history`
+    return this.#json('GET', path, { ...call, query: { limit, before } })
   }
 
   /** Changes properties of a link. `update` changes its destination, and `url` with some keys. */

@@ -238,6 +238,27 @@ export interface Schemas {
     /** @description The alias that people see; on another domain as `//go.example/menu`. Null: the newest on the domain of the link. */
     display_alias?: string | null;
   };
+  LinkHistory: {
+    items: Schemas["HistoryEvent"][];
+    /** @description For `before`; null on the last page. */
+    next: string | null;
+  };
+  HistoryEvent: {
+    /** @example 2026-03-01T12:00:00.000Z */
+    at: string;
+    kind: "created" | "destination" | "destinations" | "aliases" | "domain" | "password" | "state" | "moved" | "disabled" | "enabled" | "deleted" | "restored" | "dead" | "alive";
+    actor: Schemas["HistoryActor"];
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code. Else null. */
+    before: unknown;
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code. Else null. */
+    after: unknown;
+    /** @description More than 1: of a batch. */
+    links: number;
+  };
+  HistoryActor: {
+    kind: "person" | "key" | "command_line" | "schedule" | "owner";
+    name: string | null;
+  };
   ImportedLink: {
     /** @description The code that the link gets. Absent: one is generated. */
     code?: string | null;
@@ -559,7 +580,13 @@ export interface Schemas {
     /** @description Only links with this tag. */
     tag?: string;
     /** @description What visitors find. */
-    state?: "active" | "paused" | "expired" | "scheduled" | "unused";
+    state?: "active" | "paused" | "expired" | "scheduled" | "unused" | "dead";
+  };
+  history_query: {
+    /** @description How many events to give. */
+    limit?: number;
+    /** @description `next` of the page before. */
+    before?: string;
   };
   hits_query: {
     /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */

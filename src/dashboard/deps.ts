@@ -96,6 +96,8 @@ export function openDashboard({ config, common, access }: DashboardOptions) {
     operatorName,
     operatorLogo,
     settings: config.settings,
+    /** Undefined if destinations are not checked. */
+    checks: config.checkDestinations ? data.checks : undefined,
     /** Epoch ms; undefined if no backup was recorded. */
     lastBackupAt: () => lastBackupAt(config.dataDir),
     deletion: new AccountDeletion({ data, links, log, takeOverMs }),

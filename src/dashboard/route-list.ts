@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts'
 import { findAsset } from './assets.ts'
 import { anonymousPages, type Route } from './page-routes.ts'
 import { accountDomainPages, accountPages } from './pages/account.ts'
+import { activityPages } from './pages/activity.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
@@ -57,6 +58,7 @@ export const ROUTES: readonly Route[] = [
   printPages,
   accountPages,
   memberPages,
+  activityPages,
   accountDomainPages,
   qrSettingsPages,
   campaignPages,

@@ -27,8 +27,10 @@ type Creation = { kind: 'created' | 'found'; domainId: number; isImported: boole
 type Move = { kind: 'moved'; fromAccountId: number }
 /** `restored`: its deletion was scheduled, and is canceled. */
 type Change = { kind: 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored' }
+/** Its destination does not answer, or answers again. */
+type Checked = { kind: 'dead' | 'alive' }
 
-export type LinkEvent = OfLink & (Creation | Move | Change)
+export type LinkEvent = OfLink & (Creation | Move | Change | Checked)
 
 /** What a write has done: see `Write.events`. */
 export type Event =

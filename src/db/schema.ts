@@ -258,6 +258,33 @@ export const links = sqliteTable(
   ],
 )
 
+/**
+ * Checks of the destinations of links: see `checks/store.ts`. Triggers on `links` keep the account,
+ * and forget what was found when the destination changes.
+ */
+export const linkChecks = sqliteTable(
+  'link_checks',
+  {
+    linkId: integer('link_id').primaryKey(),
+    accountId: integer('account_id').notNull(),
+    checkedAt: integer('checked_at'),
+    /** The HTTP status of the last check, or why it had no response. */
+    status: text(),
+    /** The first failure since it last answered; null if the last answer was fine. */
+    failingSince: integer('failing_since'),
+    /** Failures since then. Checks that say nothing are not counted. */
+    failures: integer().notNull().default(0),
+    /** The next check; null if the link is not checked. */
+    dueAt: integer('due_at'),
+    /** 1: the account has downloaded codes to print. */
+    printed: integer().notNull().default(0),
+  },
+  (table) => [
+    index('link_checks_due').on(table.dueAt).where(sql`due_at IS NOT NULL`),
+    index('link_checks_dead').on(table.accountId).where(sql`failures >= 3`),
+  ],
+)
+
 /** Domains of short links beside that of `BASE_URL`, which is the primary one: see `addresses/`. */
 export const domains = sqliteTable(
   'domains',
@@ -369,6 +396,54 @@ export const disabledCodes = sqliteTable('disabled_codes', {
   reason: text().notNull(),
   disabledAt: integer('disabled_at').notNull(),
 })
+
+/**
+ * What happened to links, and who did it: see `db/history.ts`. A batch of links has one row,
+ * and `link_event_links`.
+ */
+export const linkEvents = sqliteTable(
+  'link_events',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    /** Null for a batch. */
+    linkId: integer('link_id'),
+    /** The account that has the link now. */
+    accountId: integer('account_id').notNull(),
+    at: integer().notNull(),
+    kind: text().notNull(),
+    actorKind: text('actor_kind').notNull(),
+    /** The name of the person or key at that time; null for all others. */
+    actor: text(),
+    /** JSON; null where nothing is said. */
+    before: text(),
+    after: text(),
+    /** How many links it concerned. */
+    links: integer().notNull().default(1),
+  },
+  (table) => [
+    index('link_events_account').on(table.accountId),
+    index('link_events_link').on(table.linkId).where(sql`link_id IS NOT NULL`),
+  ],
+)
+
+/**
+ * The links of a batch. Those that it created have one row for all: their ids follow one another.
+ * A trigger on `link_events` removes them. WITHOUT ROWID.
+ */
+export const linkEventLinks = sqliteTable(
+  'link_event_links',
+  {
+    eventId: integer('event_id').notNull(),
+    /** The first one. */
+    linkId: integer('link_id').notNull(),
+    lastLink: integer('last_link').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.eventId, table.linkId] }),
+    index('link_event_links_link').on(table.linkId),
+    index('link_event_links_range').on(table.linkId).where(sql`last_link > link_id`),
+  ],
+)
 
 /** Hosts that the owner of the service has blocked, with all names below them. */
 export const blockedHosts = sqliteTable('blocked_hosts', {

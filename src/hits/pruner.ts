@@ -1,5 +1,6 @@
 import type { WriteCalls } from '../db/subject.ts'
 import { type Clock, MINUTE } from '../lib/clock.ts'
+import type { CallOptions } from '../lib/thread.ts'
 import { dayOf, hourOf, type seriesWrites } from './series.ts'
 
 const PRUNE_INTERVAL_MS = 10 * MINUTE
@@ -7,11 +8,18 @@ const PRUNE_INTERVAL_MS = 10 * MINUTE
 const PRUNED_MAX = 1000
 
 interface PrunerOptions {
-  data: { hits: WriteCalls<typeof seriesWrites> }
+  data: {
+    hits: WriteCalls<typeof seriesWrites>
+    /** Events of links. */
+    history: { prune(age: { now: number }, options: CallOptions): Promise<number> }
+  }
   clock: Clock
 }
 
-/** Removes expired days and hours while no other write waits, with one sweep for each UTC day. */
+/**
+ * Removes expired days, hours and events while no other write waits, with one sweep for each UTC
+ * day.
+ */
 export class BucketPruner {
   readonly #options: PrunerOptions
   #timer: Timer | undefined
@@ -32,6 +40,7 @@ export class BucketPruner {
     do {
       after = await data.hits.prune({ now, max: PRUNED_MAX, after }, { background: true })
     } while (after && !this.#isClosed)
+    while (!this.#isClosed && (await data.history.prune({ now }, { background: true })) > 0);
     if (!after) this.#sweptDay = dayOf(hourOf(now))
   }
 

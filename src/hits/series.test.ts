@@ -250,7 +250,8 @@ function setUpPruner(batches: number) {
       return commands.length < batches ? { scope: 0, id: commands.length } : undefined
     },
   }
-  const pruner = new BucketPruner({ data: { hits }, clock: () => 77 })
+  const history = { prune: async () => 0 }
+  const pruner = new BucketPruner({ data: { hits, history }, clock: () => 77 })
   return { commands, state, pruner }
 }
 

@@ -21,8 +21,8 @@ interface ErrorDeps {
   log: Log
   /** The response to a request without a route, if it is not refused. */
   answerUnmatched: (unmatched: UnmatchedRequest) => Response | Promise<Response>
-  /** The page for a failure under a path that has pages; undefined for JSON. */
-  findPage?: (failure: Failure) => Response | undefined
+  /** The response to a failure under a path with pages or with the API of another service. */
+  findAnswer?: (failure: Failure) => Response | undefined
 }
 
 /**
@@ -33,7 +33,7 @@ export const errorResponses = (deps: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError(
     { as: 'global' },
     async ({ error, code, path, request, set: sent }) => {
-      const { log, answerUnmatched, findPage } = deps
+      const { log, answerUnmatched, findAnswer } = deps
       const set = sent as ResponseState & { status?: number }
       const { headers } = set
       let thrown: unknown = error
@@ -55,11 +55,11 @@ export const errorResponses = (deps: ErrorDeps) =>
         const fields = { request_id: requestId, method: request.method, path: logPath(path) }
         log.error('request.failed', fields, thrown)
       }
-      const page = findPage?.({ refusal, requestId, request, path })
-      if (page) {
-        // Metrics read `set.status`, so copy it from the page's Response.
-        set.status = page.status
-        return page
+      const answer = findAnswer?.({ refusal, requestId, request, path })
+      if (answer) {
+        // Metrics read `set.status`, so copy it from the Response.
+        set.status = answer.status
+        return answer
       }
       Object.assign(headers, refusal.headers)
       set.status = refusal.status

@@ -36,6 +36,8 @@ interface GuardOptions {
   budget: BudgetGroup
   /** What the endpoint needs of a key. Absent for a public one. */
   access?: KeyAccess
+  /** The API key. Default: that of the headers. */
+  key?: string | null
   /** The endpoint works during maintenance, as redirects and images do. */
   duringMaintenance?: boolean
   /**
@@ -53,10 +55,12 @@ interface GuardOptions {
 export function admit(
   deps: GuardDeps,
   context: RequestContext,
-  { budget: group, access, duringMaintenance = false, reportsState = false }: GuardOptions,
+  options: GuardOptions,
 ): KeyHolder | undefined {
   const { limiter, address } = deps
   const { request, set } = context
+  const { budget: group, access, duringMaintenance = false, reportsState = false } = options
+  const { key = apiKeyOf(request.headers) } = options
   set.headers[REQUEST_ID] = newRequestId()
   let isReadable = true
   const read = <Found>(find: () => Found): Found | undefined => {
@@ -68,7 +72,7 @@ export function admit(
       return undefined
     }
   }
-  const account = read(() => findAccount(deps, apiKeyOf(request.headers)))
+  const account = read(() => findAccount(deps, key))
   const payer = payerOf(account, access)
   const budget = payer
     ? limiter.takeOfKey(payer, group)
@@ -175,32 +179,44 @@ export function publicly(deps: GuardDeps, options: GuardOptions) {
   )
 }
 
+/** Throws 401, and 403 for a key without this access. */
+export function requireAccess(
+  account: KeyHolder | undefined,
+  access: KeyAccess,
+): { account: KeyHolder } {
+  if (!account) throw new AppError('invalid_api_key')
+  if (!hasAccess(account, access)) {
+    throw new AppError(account.keyScope === 'write' ? 'manage_key_needed' : 'read_only_key')
+  }
+  return { account }
+}
+
+/** Charges a request with a key and provides its account. Throws as `requireAccess`. */
+export function enterWithKey(
+  deps: GuardDeps,
+  context: RequestContext,
+  access: KeyAccess,
+  key = apiKeyOf(context.request.headers),
+): { account: KeyHolder } | Promise<{ account: KeyHolder }> {
+  const budget = access === 'read' ? 'read' : 'write'
+  const found = admit(deps, context, { budget, access, key })
+  if (budget === 'read' || !deps.writer.isInCluster) return requireAccess(found, access)
+  const again = () => requireAccess(findAccount(deps, key), access)
+  return deps.writer.decide(() => requireAccess(found, access), again)
+}
+
 /**
- * For endpoints of an account: provides `account`. Throws 401, and 403 for a key without this
- * access, before the body is read: Elysia reads it before a hook whose parameter is not
- * destructured.
+ * For endpoints of an account: provides `account`. Throws as `requireAccess`, before the body is
+ * read: Elysia reads it before a hook whose parameter is not destructured.
  */
 export function requireKey(deps: GuardDeps, access: KeyAccess) {
-  const budget = access === 'read' ? 'read' : 'write'
   const enter = (request: Request, set: object) =>
-    admit(deps, { request, set: set as ResponseState }, { budget, access })
-  const requireAccount = (account: KeyHolder | undefined) => {
-    if (!account) throw new AppError('invalid_api_key')
-    if (!hasAccess(account, access)) {
-      throw new AppError(account.keyScope === 'write' ? 'manage_key_needed' : 'read_only_key')
-    }
-    return { account }
-  }
-  const find = (request: Request) => findAccount(deps, apiKeyOf(request.headers))
-  const decides = budget === 'write' && deps.writer.isInCluster
+    enterWithKey(deps, { request, set: set as ResponseState }, access)
+  const decides = access !== 'read' && deps.writer.isInCluster
   return new Elysia({ name: 'guard.requireKey', seed: access }).derive(
     { as: 'scoped' },
     decides
-      ? async ({ request, set }) => {
-          const found = enter(request, set)
-          const again = () => requireAccount(find(request))
-          return await deps.writer.decide(() => requireAccount(found), again)
-        }
-      : ({ request, set }) => requireAccount(enter(request, set)),
+      ? async ({ request, set }) => await enter(request, set)
+      : ({ request, set }) => enter(request, set) as { account: KeyHolder },
   )
 }

@@ -3,6 +3,7 @@ import { type Address, isSameAddress } from '../addresses/address.ts'
 import type { StoredAlias } from '../addresses/names.ts'
 import { aliasLists } from '../addresses/schema.ts'
 import type { PublicUrls } from '../addresses/urls.ts'
+import { eventOf } from '../history/schema.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
@@ -15,19 +16,21 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
 interface ExportQuery {
   format: ExportFormat
-  /** Links after this id; 0 for the beginning of the file. */
+  /** Links after this id; 0 for the beginning of the file; negative: events, see `historyPage`. */
   above: number
 }
 
 /**
  * The next part of a file with all links of an account, oldest first, with everything that an
- * import accepts; without those whose deletion is scheduled. `next`: absent at the end.
+ * import accepts; without those whose deletion is scheduled. JSON Lines end with the events of the
+ * account. `next`: absent at the end.
  */
 export async function exportPage(
   deps: ListKit,
   accountId: AccountId,
   { format, above }: ExportQuery,
 ): Promise<{ text: string; next: number | undefined }> {
+  if (above < 0) return historyPage(deps, accountId, above)
   const isCsv = format === 'csv'
   const { links: all, next } = await exportPiece(deps, { accountId, above })
   const links = all.filter(({ properties }) => properties.delete_at === null)
@@ -37,7 +40,18 @@ export async function exportPage(
     : links.map((link) => jsonLine(deps.addresses, link, aliases.get(link.id) ?? [])).join('')
   const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
   const head = isCsv ? importersCsv.head : `${JSON.stringify(header)}\n`
-  return { text: (above === 0 ? head : '') + lines, next }
+  return { text: (above === 0 ? head : '') + lines, next: next ?? (isCsv ? undefined : -1) }
+}
+
+/** Events after the id `-1 - above`. An import skips their lines, as the first one of the file. */
+async function historyPage({ data }: ListKit, accountId: AccountId, above: number) {
+  const events = await data.history.above({ accountId, above: -1 - above }, { background: true })
+  const lines = events.map((event) => {
+    const line = { [HEADER_FIELD]: 1, event: { ...eventOf(event), codes: JSON.parse(event.codes) } }
+    return `${JSON.stringify(line)}\n`
+  })
+  const last = events.at(-1)
+  return { text: lines.join(''), next: last && -1 - last.id }
 }
 
 /** The whole file, in chunks that are read on demand. */

@@ -6,6 +6,7 @@ import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import type { Author } from '../db/author.ts'
 import type { Event } from '../db/events.ts'
+import { eventRecorder } from '../db/history.ts'
 import { authoredWrite, scan, subject } from '../db/subject.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { creationEvent, linkEvent } from '../links/events.ts'
@@ -103,14 +104,21 @@ function importer(db: Database) {
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
   const keep = linkKeeper(db)
+  const record = eventRecorder(db)
   return (message: ImportMessage): ImportResult => {
-    const { accountId } = message.author
+    const { author: by } = message
+    const { accountId } = by
+    const links: number[] = []
     const before = accounts.stored(accountId)
-    const result = decideAll(message, { addresses, before }, (row, secrets, aliases) =>
-      insert(row, secrets, { accountId, aliases }),
-    )
+    const result = decideAll(message, { addresses, before }, (row, secrets, aliases) => {
+      const link = insert(row, secrets, { accountId, aliases })
+      links.push(link.id)
+      return link
+    })
     accounts.add(accountId, result.stored)
-    for (const { id } of result.restored) keep(id)
+    const restored = result.restored.map(({ id }) => id).filter(keep)
+    record({ kind: 'created', accountId, links, by, after: { imported: true }, isPart: true })
+    record({ kind: 'restored', accountId, links: restored, by, isPart: true })
     return result
   }
 }

@@ -16,7 +16,7 @@ interface About {
   url?: LinkEvent['url']
 }
 
-type PlainKind = 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored'
+type PlainKind = 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored' | 'dead' | 'alive'
 
 const NONE: readonly never[] = []
 

@@ -3,6 +3,7 @@ import type { AccountId, PersonId } from '../accounts/store.ts'
 import { MAY_USE } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import { memberOf } from '../db/author.ts'
+import { eventMover, eventRecorder } from '../db/history.ts'
 import { REFS_MAX } from '../db/schema.ts'
 import type { Authored } from '../db/subject.ts'
 import { NAMED_LINK, type NamedLink } from './link.ts'
@@ -67,6 +68,9 @@ export function handOverWrite(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
   const findMissing = missingRights(db)
+  const record = eventRecorder(db)
+  const events = eventMover(db)
+  const nameOf = db.prepare<{ name: string }, [AccountId]>('SELECT name FROM accounts WHERE id = ?')
   const isAllowed = db.prepare<{ n: number }, [PersonId, AccountId, AccountId]>(
     `SELECT count(*) AS n FROM memberships JOIN accounts ON accounts.id = account_id
      WHERE person_id = ?1 AND account_id IN (?2, ?3) AND role = 'admin'
@@ -126,6 +130,10 @@ export function handOverWrite(db: Database) {
     if (links.length > 0) copyRefs.run(from, to)
     accounts.add(from, { links: -moved.links, urlBytes: -urlBytes })
     accounts.add(to, moved)
+    events.move(owned, to)
+    const [before, after] = [from, to].map((id) => nameOf.get(id)?.name)
+    const about = { accountId: to, links: owned, by: author, before, after, isPart: true }
+    record({ kind: 'moved', ...about })
     return setAccount.all(found, to).map((link) => ({ ...link, fromAccountId: from }))
   }
 }

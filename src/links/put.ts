@@ -14,6 +14,7 @@ import {
 import { domainUses } from '../addresses/use.ts'
 import type { Quota } from '../config.ts'
 import type { Author } from '../db/author.ts'
+import { type ChangedLink, eventMover, eventRecorder, recordChanges } from '../db/history.ts'
 import { type Authored, perConnection } from '../db/subject.ts'
 import { type Code, newCode, toCode } from '../lib/code.ts'
 import { dayRemover } from '../visits/store.ts'
@@ -39,6 +40,7 @@ import {
   type PropertiesPatch,
   type PropertiesRow,
   type PropertyName,
+  propertiesView,
   readProperties,
   SET_PROPERTIES,
   startsAfterExpiry,
@@ -152,6 +154,7 @@ function creation(db: Database) {
   const accounts = accountCounts(db)
   const reuse = linkReuser(db)
   const domains = domainUses(db)
+  const record = eventRecorder(db)
 
   /** One link per item, in order: a new one, or the one that the account has for the URL. */
   const create = ({ author, items, quota }: CreateLinks): Creation[] => {
@@ -159,15 +162,22 @@ function creation(db: Database) {
     const before = accounts.stored(accountId)
     const about = { accountId, createdAt, domainId: domains.defaultOf(accountId) }
     let total = before
+    const created: number[] = []
+    let lastUrl: string | null = null
     const links = items.map((item): Creation => {
-      const existing = reuse(accountId, item.urlKey)
+      const existing = reuse(author, item.urlKey)
       if (existing) return existing
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
       total = next
-      return { ...insert.generated(item, about), reused: false }
+      const link = insert.generated(item, about)
+      created.push(link.id)
+      lastUrl = item.url
+      return { ...link, reused: false }
     })
+    const after = created.length === 1 ? lastUrl : undefined
+    record({ kind: 'created', accountId, links: created, by: author, after })
     accounts.add(accountId, {
       links: total.links - before.links,
       urlBytes: total.urlBytes - before.urlBytes,
@@ -189,13 +199,15 @@ function singleCreation(db: Database) {
   const reuse = linkReuser(db)
   const isInUse = codesInUse(db)
   const domains = domainUses(db)
+  const record = eventRecorder(db)
   return {
     /** A link with its properties and aliases, or why nothing was created. */
     createLink(command: CreateLink): CreatedOne | CreateRefusal {
       const { isGenerated, quota } = command
-      const { accountId, now: createdAt } = command.author
+      const { author: by } = command
+      const { accountId, now: createdAt } = by
       const mayReuse = command.item.url !== null && command.reuse !== false
-      const existing = mayReuse && reuse(accountId, command.item.urlKey)
+      const existing = mayReuse && reuse(by, command.item.urlKey)
       if (existing) return { link: existing }
       if (!isGenerated && isInUse(command.item.code)) return 'code_in_use'
 
@@ -221,6 +233,7 @@ function singleCreation(db: Database) {
       if (!link) return 'code_in_use'
       const changed = aliases.apply({ ...planned, linkId: link.id })
       accounts.add(accountId, added)
+      record({ kind: 'created', accountId, links: [link.id], by, after: link.url })
       return { link: { ...link, reused: false }, aliases: changed }
     },
   }
@@ -261,6 +274,7 @@ export const linkKeeper = perConnection((db) => {
 /** Finds the link that an account has for a URL. A scheduled deletion of it is canceled. */
 function linkReuser(db: Database) {
   const keep = linkKeeper(db)
+  const record = eventRecorder(db)
   // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
   // (decision 001).
   const byUrl = prepareAddressed<Link, [AccountId, Uint8Array | null]>(
@@ -268,10 +282,13 @@ function linkReuser(db: Database) {
     `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  return (accountId: AccountId, urlKey: Uint8Array | null): CreatedLink | undefined => {
+  return (by: Author, urlKey: Uint8Array | null): CreatedLink | undefined => {
+    const { accountId } = by
     const existing = byUrl.get(accountId, urlKey)
     if (!existing) return undefined
-    return { ...existing, reused: true, ...(keep(existing.id) && { restored: true }) }
+    if (!keep(existing.id)) return { ...existing, reused: true }
+    record({ kind: 'restored', accountId, links: [existing.id], by })
+    return { ...existing, reused: true, restored: true }
   }
 }
 
@@ -284,6 +301,7 @@ const urlSetter = (db: Database) =>
 function change(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
+  const record = eventRecorder(db)
   const findStored = db.prepare<
     Pick<Link, 'accountId' | 'url'> & Pick<LinkProperties, 'forward_path'>,
     [number]
@@ -310,7 +328,10 @@ function change(db: Database) {
       if (!link) return undefined
       accounts.add(old.accountId, added)
       index.update(link)
-      return { link, before: old.url }
+      const { accountId, url: before } = old
+      const links = before === url ? [] : [id]
+      record({ kind: 'destination', accountId, links, by: author, before, after: url })
+      return { link, before }
     },
   }
 }
@@ -321,6 +342,9 @@ function propertyWrites(db: Database) {
   const aliases = aliasPatcher(db)
   const domains = domainUses(db)
   const setUrl = urlSetter(db)
+  const record = eventRecorder(db)
+  const { hostOf: namedHost, textOf } = domains
+  const viewOf = (properties: LinkProperties) => propertiesView({ namedHost }, properties)
 
   return {
     /** The changed links, or why none was changed. */
@@ -357,6 +381,22 @@ function propertyWrites(db: Database) {
         if (changedAliases) rows.noteAliases(after)
       }
       accounts.add(author.accountId, added)
+      const { gone = [], added: named = [] } = planned ?? {}
+      const recorded = changes.map(({ before, after, changed }): ChangedLink => {
+        const hasOthers = gone.length + named.length > 0
+        return {
+          id: after.id,
+          changed: hasOthers ? [...changed, 'aliases'] : changed,
+          before: { ...viewOf(before.properties), aliases: gone.map(textOf) },
+          after: { ...viewOf(after.properties), aliases: named.map(textOf) },
+        }
+      })
+      const about = { accountId: author.accountId, by: author }
+      for (const { before, after } of changes) {
+        const links = before.url === after.url ? [] : [after.id]
+        record({ ...about, kind: 'destination', links, before: before.url, after: after.url })
+      }
+      recordChanges(record, about, recorded)
       return {
         accountId: author.accountId,
         links: changes.map(({ before, after: { id, code, url: after }, changed }) => ({
@@ -469,6 +509,8 @@ function patchProperties(before: LinkProperties, patch: PropertiesPatch): LinkPr
 }
 
 function leavingDomain(db: Database) {
+  const record = eventRecorder(db)
+  const { hostOf } = domainUses(db)
   const clear = db.prepare<null, [number]>(
     'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
   )
@@ -488,21 +530,30 @@ function leavingDomain(db: Database) {
    * Gives at most `most` links and as many aliases of a domain to the primary one, except aliases
    * that it has. New links of accounts do not get the domain any more.
    */
-  return ({ id, most }: Authored & { id: number; most: number }) => {
+  return ({ id, most, author: by }: Authored & { id: number; most: number }) => {
     clear.run(id)
-    return { links: links.all(id, most), aliases: aliases.all(id, most) }
+    const moved = { links: links.all(id, most), aliases: aliases.all(id, most) }
+    const byAccount = Map.groupBy([...moved.links, ...moved.aliases], (link) => link.accountId)
+    for (const [accountId, some] of byAccount) {
+      const ids = [...new Set(some.map((link) => link.id))]
+      const about = { accountId, links: ids, by, before: hostOf(id), isPart: true }
+      record({ kind: 'domain', ...about })
+    }
+    return moved
   }
 }
 
 function deletion(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
+  const record = eventRecorder(db)
+  const { removeOf: removeEvents } = eventMover(db)
   const removeLink = prepareAddressed<Link & { urlBytes: number }, [number]>(
     db,
     `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${storedBytes()} AS urlBytes`,
   )
-  const isOwned = db.prepare<object, [number, AccountId]>(
-    'SELECT 1 FROM links WHERE id = ? AND account_id = ?',
+  const owned = db.prepare<{ code: Code }, [number, AccountId]>(
+    'SELECT code FROM links WHERE id = ? AND account_id = ?',
   )
   const aliases = aliasRows(db)
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
@@ -520,8 +571,25 @@ function deletion(db: Database) {
     `UPDATE links SET delete_at = iif(?1 IS NULL, NULL, coalesce(delete_at, ?1))
      WHERE id IN (SELECT value FROM json_each(?2)) AND account_id = ?3 RETURNING ${NAMED_LINK}`,
   )
-  const schedule = (deleteAt: number | null, ids: readonly number[], author: Author) =>
-    setTime.all(deleteAt, JSON.stringify(ids), author.accountId)
+  const others = db.prepare<Pick<NamedLink, 'id' | 'code'>, [boolean, string, AccountId]>(
+    `SELECT id, code FROM links WHERE (delete_at IS NOT NULL) = ?1
+     AND id IN (SELECT value FROM json_each(?2)) AND account_id = ?3 ORDER BY id`,
+  )
+  const recordDeletion = (
+    kind: 'deleted' | 'restored',
+    links: readonly Pick<NamedLink, 'id' | 'code'>[],
+    by: Author,
+  ) => {
+    const codes = links.map(({ code }) => code)
+    const before = kind === 'restored' ? undefined : codes.length === 1 ? codes[0] : codes
+    record({ kind, accountId: by.accountId, links: links.map(({ id }) => id), by, before })
+  }
+  const schedule = (deleteAt: number | null, ids: readonly number[], author: Author) => {
+    const isUndone = deleteAt === null
+    const changed = others.all(isUndone, JSON.stringify(ids), author.accountId)
+    recordDeletion(isUndone ? 'restored' : 'deleted', changed, author)
+    return setTime.all(deleteAt, JSON.stringify(ids), author.accountId)
+  }
 
   const remove = (id: number): Link | undefined => {
     const removed = removeLink.get(id)
@@ -532,6 +600,7 @@ function deletion(db: Database) {
     removeDays(id)
     removePublicPage(id)
     aliases.removeAllOf(id)
+    removeEvents(id)
     accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
     return link
   }
@@ -544,8 +613,12 @@ function deletion(db: Database) {
 
   return {
     /** The link that is deleted, with its hits; undefined if the account has it no more. */
-    deleteLink: ({ id, author }: { id: number; author: Author }): Link | undefined =>
-      isOwned.get(id, author.accountId) ? remove(id) : undefined,
+    deleteLink({ id, author }: { id: number; author: Author }): Link | undefined {
+      const found = owned.get(id, author.accountId)
+      if (!found) return undefined
+      recordDeletion('deleted', [{ id, ...found }], author)
+      return remove(id)
+    },
 
     /** Deletes the oldest links of an account, at most `most`. */
     deleteLinksOf: ({ accountId, most }: { accountId: AccountId; most: number }) =>

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { prepareAddressed } from '../addresses/names.ts'
 import { type ScanCalls, scan } from '../db/subject.ts'
+import type { history } from '../history/subject.ts'
 import type { Kit } from '../links/kit.ts'
 import { LINK_COLUMNS, type Link } from '../links/link.ts'
 import { type DetailedLink, withDetails } from '../links/properties.ts'
@@ -63,7 +64,10 @@ function piecesOf(db: Database, range: string) {
 
 /** What lists and exports use. */
 export type ListKit = Kit & {
-  data: { lists: ScanCalls<typeof exportScans> }
+  data: {
+    lists: ScanCalls<typeof exportScans>
+    history: ScanCalls<(typeof history)['scans']>
+  }
   pages: Pick<LinkPages, 'findPage'>
 }
 

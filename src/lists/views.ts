@@ -29,6 +29,11 @@ export async function list(
   return { total, limit, offset, count: items.length, items }
 }
 
+interface OwnLists extends z.output<typeof OwnListQuery> {
+  /** See `LinkPages`. */
+  byHits?: boolean
+}
+
 /**
  * A page of the account's links with their properties, newest first. The search finds what the
  * search of the dashboard finds. Throws `search_timeout`.
@@ -36,7 +41,7 @@ export async function list(
 export async function listWithProperties(
   deps: ListKit,
   { id: accountId }: Account,
-  { limit, offset, search, tag, state }: z.output<typeof OwnListQuery>,
+  { limit, offset, search, tag, state, byHits }: OwnLists,
   signal?: AbortSignal,
 ): Promise<OwnListView> {
   const now = deps.clock()
@@ -47,6 +52,7 @@ export async function listWithProperties(
       offset,
       ...pastedSearch(deps, accountId, search),
       inProperties: true,
+      byHits,
       tag,
       // Matches are counted once a minute.
       state: state && { is: state, at: now - (now % MINUTE) },

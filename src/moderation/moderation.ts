@@ -1,6 +1,7 @@
 /** Disabled links: the owner of the service disables them, and visitors get 410. */
 
 import { type Event, RULES_CHANGED } from '../db/events.ts'
+import { eventRecorder } from '../db/history.ts'
 import { type Authored, authoredWrite, perConnection, subject } from '../db/subject.ts'
 import type { Code } from '../lib/code.ts'
 
@@ -37,6 +38,11 @@ const linksByCode = perConnection((db) => {
     'SELECT id AS linkId, account_id AS accountId, code FROM links WHERE code = ?',
   )
   return (code: Code) => find.get(code) ?? undefined
+})
+
+const historyOf = (link: ModeratedLink | undefined) => ({
+  accountId: link?.accountId ?? 0,
+  links: link ? [link.linkId] : [],
 })
 
 const eventsOf =
@@ -98,6 +104,7 @@ export const moderation = subject({
       prepare(db) {
         const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
+        const record = eventRecorder(db)
         const set = db.prepare<null, [Code, string, number]>(
           `INSERT INTO disabled_codes (code, reason, disabled_at) VALUES (?1, ?2, ?3)
            ON CONFLICT (code) DO UPDATE SET reason = ?2`,
@@ -106,6 +113,7 @@ export const moderation = subject({
           const link = linkOf(code)
           if (!link && !isDisabled.get(code)) return undefined
           set.run(code, reason, author.now)
+          record({ kind: 'disabled', ...historyOf(link), by: author, after: reason })
           return { link }
         }
       },
@@ -117,8 +125,13 @@ export const moderation = subject({
       prepare(db) {
         const remove = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
         const linkOf = linksByCode(db)
-        return ({ code }: Authored & { code: Code }) =>
-          remove.run(code).changes > 0 ? { link: linkOf(code) } : undefined
+        const record = eventRecorder(db)
+        return ({ author, code }: Authored & { code: Code }) => {
+          if (remove.run(code).changes === 0) return undefined
+          const link = linkOf(code)
+          record({ kind: 'enabled', ...historyOf(link), by: author })
+          return { link }
+        }
       },
       events: eventsOf('enabled'),
     }),

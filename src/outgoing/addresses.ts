@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** Which addresses a request to the outside may connect to. */
@@ -7,9 +7,9 @@ import ipaddr from 'ipaddr.js'
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3')
 
 /**
- * Whether an address is one of the public network. False for those of an own network, of this
- * machine, of many machines, and for IPv6 addresses that carry an IPv4 one (mapped, NAT64, 6to4,
- * Teredo): which IPv4 network they reach depends on a router. False for a text that is no address.
+ * Whether an address is one of the public network. False for one of an own network, of this machine
+ * or of many machines, for an IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4, Teredo),
+ * whose way depends on routers, and for a text that is no address.
  */
 export function isPublicAddress(text: string): boolean {
   if (isIP(text) === 0) return false
@@ -18,38 +18,30 @@ export function isPublicAddress(text: string): boolean {
   return address.kind() === 'ipv4' || address.match(GLOBAL_UNICAST)
 }
 
-type Range = ReturnType<typeof ipaddr.parseCIDR>
-
 /** Inside receivers that the operator has named in `OUTGOING_HOSTS`. */
 export class AllowedHosts {
-  readonly #names: ReadonlySet<string>
-  readonly #ranges: readonly Range[]
+  readonly #names = new Set<string>()
+  readonly #ranges = new BlockList()
 
   /** `entries`: names, IP addresses and CIDR ranges. */
   constructor(entries: readonly string[]) {
-    const isRange = (entry: string) => isIP(entry.replace(/\/.*/, '')) !== 0
-    this.#names = new Set(entries.filter((entry) => !isRange(entry)).map((name) => nameOf(name)))
-    this.#ranges = entries.filter(isRange).map(rangeOf)
+    for (const entry of entries) {
+      const [address = '', prefix] = entry.split('/')
+      const family = isIP(address)
+      if (family === 0) this.#names.add(entry.toLowerCase())
+      else
+        this.#ranges.addSubnet(address, Number(prefix ?? bitsOf(family)), `ipv${family as 4 | 6}`)
+    }
   }
 
-  /** `host`: a name in the form of `URL.hostname`. Names below a named one are not allowed. */
+  /** `host`: in the form of `canonicalHost`. Names below a named one are not allowed. */
   hasName(host: string): boolean {
-    return this.#names.has(nameOf(host))
+    return this.#names.has(host)
   }
 
-  /** `address`: an IP address. An IPv4-mapped one is what it maps. */
   hasAddress(address: string): boolean {
-    const found = ipaddr.process(address)
-    return this.#ranges.some(([range, bits]) => {
-      return range.kind() === found.kind() && found.match(range, bits)
-    })
+    return this.#ranges.check(address, `ipv${isIP(address) as 4 | 6}`)
   }
 }
 
-const nameOf = (name: string): string => name.toLowerCase().replace(/\.$/, '')
-
-function rangeOf(text: string): Range {
-  if (text.includes('/')) return ipaddr.parseCIDR(text)
-  const address = ipaddr.parse(text)
-  return [address, address.kind() === 'ipv4' ? 32 : 128]
-}
+const bitsOf = (family: number): number => (family === 4 ? 32 : 128)

@@ -5,6 +5,8 @@ import { headerOf, type PlainRequest } from './plain-request.ts'
 import type { Answer } from './responses.ts'
 import { isNavigation } from './visitor-page.ts'
 
+/** Requests have an API key in their query or their body. */
+export const YOURLS_PATH = '/yourls-api.php'
 const CHALLENGES = '/.well-known/acme-challenge/'
 const REQUEST_LINE = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.[01]\r\n/
 const PROBE = /^\/-\/(live|ready)\/?(\?|$)/
@@ -63,7 +65,8 @@ export class ClearPort {
       )
     }
     if (isRead && framed && PROBE.test(target)) return undefined
-    if (apiKeyOf({ get: (name) => headerOf(head, name) }) !== null) {
+    const key = apiKeyOf({ get: (name) => headerOf(head, name) })
+    if (key !== null || path === YOURLS_PATH) {
       const error = `Use ${this.#deps.baseUrl}: this request was not encrypted`
       return json(403, { error })
     }

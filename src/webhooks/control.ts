@@ -26,8 +26,10 @@ interface WebhooksOptions {
   wake: () => void
   /** The id of this host; empty for a host alone. */
   host: string
-  /** Ids of the other hosts of the cluster; undefined while they are not known. */
-  others: () => readonly string[] | undefined
+  /** Ids of the other hosts of the cluster. */
+  others: () => readonly string[]
+  /** Whether this host does what one host does for all. */
+  isFirst: () => boolean
 }
 
 /** A `ping` that somebody waits for. */
@@ -107,20 +109,26 @@ export class Webhooks {
 
   /** What the task calls. */
   readonly calls = {
-    begin: async (): Promise<Begun> => {
-      const { data, host } = this.#options
-      const others = this.#options.others()
-      const isFirst = others?.every((other) => host <= other) ?? false
+    'webhooks.begin': async (): Promise<Begun> => {
+      const { data, host, ...cluster } = this.#options
+      const isFirst = cluster.isFirst()
       const tests = this.#tests
       this.#tests = []
       const receivers = data.webhooks.listForHits()
       if (isFirst && receivers.length > 0) await this.#addHits(receivers)
       const isUsed = data.webhooks.isAny()
-      return { tests, isUsed, hasHits: receivers.length > 0, host, others: others ?? [], isFirst }
+      return {
+        tests,
+        isUsed,
+        hasHits: receivers.length > 0,
+        host,
+        others: cluster.others(),
+        isFirst,
+      }
     },
 
     /** Those that sign at this time. */
-    secrets: ({ id }: { id: number }): Uint8Array[] => {
+    'webhooks.secrets': ({ id }: { id: number }): Uint8Array[] => {
       const { data, hasher, clock } = this.#options
       const found = data.webhooks.secretsOf(id)
       if (!found) return []
@@ -131,7 +139,11 @@ export class Webhooks {
       )
     },
 
-    record: async ({ results }: { results: readonly AttemptResult[] }): Promise<void> => {
+    'webhooks.record': async ({
+      results,
+    }: {
+      results: readonly AttemptResult[]
+    }): Promise<void> => {
       const { data, log } = this.#options
       const disabled = await data.webhooks.record({ results })
       for (const { status } of results)
@@ -141,7 +153,7 @@ export class Webhooks {
       }
     },
 
-    testDone: ({ id, ...result }: TestResult & { id: string }): void => {
+    'webhooks.testDone': ({ id, ...result }: TestResult & { id: string }): void => {
       this.#waiting.get(id)?.(result)
     },
   }
@@ -160,8 +172,8 @@ export class Webhooks {
     const byAccount = Map.groupBy(receivers, ({ accountId }) => accountId)
     for (const { accountId, linkIds } of data.webhooks.groupLinks(changed, [...byAccount.keys()])) {
       const told = linkIds.slice(0, HIT_LINKS_MAX)
-      await data.webhooks.recordLinkEvent({
-        type: 'link.hits',
+      await data.webhooks.addHits({
+        accountId,
         linkIds: told,
         now,
         hitCounts: told.map((id) => counts.get(id) ?? 0),

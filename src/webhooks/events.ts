@@ -189,6 +189,8 @@ const TYPES: Readonly<Partial<Record<LinkEvent['kind'], LinkEventType>>> = {
   deleted: 'link.deleted',
   disabled: 'link.disabled',
   moved: 'link.created',
+  dead: 'link.dead',
+  alive: 'link.alive',
 }
 
 /** A deletion is an event when it takes effect, not when it is scheduled. */

@@ -373,37 +373,29 @@ export const webhooks = subject({
 
     record: write({ prepare: recorder }),
 
-    /**
-     * Adds events that follow from no write of links. `hitCounts`: current ones, in the order of
-     * `linkIds`. `only`: see `eventQueue`.
-     */
-    recordLinkEvent: write({
+    /** Adds an event `link.hits`. `hitCounts`: those of `linkIds`. `only`: see `eventQueue`. */
+    addHits: write({
       prepare(db) {
         const readLinks = snapshotReader(db)
         const add = eventQueue(db)
-        return ({ type, linkIds, now: at, hitCounts, only, more }: RecordedEvent): void => {
-          const textOf = ({ id, text }: { id: number; text: string }) => {
-            const hit_count = hitCounts?.[linkIds.indexOf(id)]
-            return hit_count === undefined ? text : withCount(text, hit_count)
-          }
-          const byAccount = Map.groupBy(readLinks(linkIds), ({ accountId }) => accountId)
-          for (const [accountId, links] of byAccount) {
-            add({ accountId, type, at, more }, links.map(textOf), only)
-          }
+        return ({ accountId, linkIds, hitCounts, only, more, now: at }: CountedHits): void => {
+          const own = readLinks(linkIds).filter((link) => link.accountId === accountId)
+          const links = own.map(({ id, text }) => {
+            const hit_count = hitCounts[linkIds.indexOf(id)]
+            return JSON.stringify({ ...JSON.parse(text), hit_count })
+          })
+          add({ accountId, type: 'link.hits', at, more }, links, only)
         }
       },
     }),
   },
 })
 
-interface RecordedEvent {
-  type: LinkEventType
+interface CountedHits {
+  accountId: AccountId
   linkIds: readonly number[]
+  hitCounts: readonly number[]
+  only: readonly number[]
+  more: boolean
   now: number
-  hitCounts?: readonly number[]
-  only?: readonly number[]
-  more?: boolean | undefined
 }
-
-const withCount = (text: string, hit_count: number): string =>
-  JSON.stringify({ ...JSON.parse(text), hit_count })

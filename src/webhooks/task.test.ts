@@ -12,7 +12,7 @@ import { secureRandom } from '../lib/random.ts'
 import { AllowedHosts } from '../outgoing/addresses.ts'
 import { type Resolver, Sender } from '../outgoing/sender.ts'
 import { Webhooks } from './control.ts'
-import { DELIVERIES_MAX } from './events.ts'
+import { DELIVERIES_MAX, eventQueue } from './events.ts'
 import { createWebhook } from './operations.ts'
 import { dueDeliveries } from './store.ts'
 import { openWebhooks } from './task.ts'
@@ -40,7 +40,13 @@ function open({ resolve, hosts = ['127.0.0.1'], host = '', others = () => [] }: 
   const log = createLog({ level: 'silent', human: false, write() {} })
   const time = { clock, monotonic: clock }
   const parts = { data, hasher, log, ...time, outgoingHosts: hosts, wake() {} }
-  const webhooks = new Webhooks({ ...parts, hits: { of: () => new Map() }, host, others })
+  const webhooks = new Webhooks({
+    ...parts,
+    hits: { of: () => new Map() },
+    host,
+    others,
+    isFirst: () => true,
+  })
   const sender = new Sender({ hosts: new AllowedHosts(hosts), ...(resolve && { resolve }) })
   const calls = webhooks.calls as unknown as Record<string, (args: unknown) => unknown>
   const settled = Promise.withResolvers<void>()
@@ -50,7 +56,7 @@ function open({ resolve, hosts = ['127.0.0.1'], host = '', others = () => [] }: 
     sender,
     clock,
     baseUrl: 'http://hop.test',
-    call: async (name, args) => calls[name.replace('webhooks.', '')]?.(args),
+    call: async (name, args) => calls[name]?.(args),
     wake: () => wake(),
   })
   let links = 0
@@ -137,8 +143,9 @@ test('beyond the most that an account queues, the oldest goes and the next body 
   await own.add(receiver.url)
   own.db.run('BEGIN')
   await own.link()
-  const event = { type: 'link.created', linkIds: [1], now: NOW } as const
-  for (let n = 0; n < DELIVERIES_MAX; n++) await own.data.webhooks.recordLinkEvent(event)
+  const add = eventQueue(own.db)
+  const event = { accountId: 1, type: 'link.created', at: NOW } as const
+  for (let n = 0; n < DELIVERIES_MAX; n++) add(event, ['{"tags":[],"created_at":0}'])
   own.db.run('COMMIT')
   expect(own.data.webhooks.totals().queued).toBe(DELIVERIES_MAX)
   own.db.run('UPDATE webhook_deliveries SET next_at = next_at + 1 WHERE event_id <= ?', [

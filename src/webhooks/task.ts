@@ -39,7 +39,10 @@ class WebhookTask implements OutgoingTask {
   }
 
   async run(): Promise<number | undefined> {
-    const { tests, isUsed, hasHits, ...sender } = (await this.#call('begin', null)) as Begun
+    const { tests, isUsed, hasHits, ...sender } = (await this.#call(
+      'webhooks.begin',
+      null,
+    )) as Begun
     for (const test of tests) void this.#test(test).catch(ignore)
     this.#versions.all++
     const busy = new Set(this.#busy.keys())
@@ -82,12 +85,12 @@ class WebhookTask implements OutgoingTask {
     const at = this.#host.clock()
     const result = { eventId: 0, type, sequence, attempt: 1, status, error, ms, at, nextAt: null }
     await this.#record({ webhookId, ...result })
-    await this.#call('testDone', { id, status, error, ms })
+    await this.#call('webhooks.testDone', { id, status, error, ms })
   }
 
   async #send(request: { webhookId: number; url: string; body: string; id: string }) {
     const { webhookId, url, body, id } = request
-    const secrets = (await this.#call('secrets', { id: webhookId })) as Uint8Array[]
+    const secrets = (await this.#call('webhooks.secrets', { id: webhookId })) as Uint8Array[]
     const headers = {
       'user-agent': `Hopcode/${VERSION}`,
       ...signedHeaders({ id, body, now: this.#host.clock() }, secrets),
@@ -100,7 +103,7 @@ class WebhookTask implements OutgoingTask {
   /** A result that is lost would be sent again: it is kept until it is stored. */
   async #record(result: AttemptResult): Promise<void> {
     while (
-      !(await this.#call('record', { results: [result] }).then(
+      !(await this.#call('webhooks.record', { results: [result] }).then(
         () => true,
         () => false,
       ))
@@ -109,8 +112,7 @@ class WebhookTask implements OutgoingTask {
     }
   }
 
-  #call = (name: keyof WebhookCalls, args: unknown): Promise<unknown> =>
-    this.#host.call(`webhooks.${name}`, args)
+  #call = (name: keyof WebhookCalls, args: unknown): Promise<unknown> => this.#host.call(name, args)
 }
 
 const ignore = (): void => {}

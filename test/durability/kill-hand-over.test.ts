@@ -36,6 +36,22 @@ function linksIn(env: Settings): unknown[] {
   return db.query(sql).values()
 }
 
+/** The links without exactly one creation, or with a number of moves that their account denies. */
+function historyProblems(env: Settings): unknown[] {
+  using db = new Database(join(env.DATA_DIR ?? '', 'hopcode.db'), { readonly: true })
+  const events = 'link_event_links AS own JOIN link_events ON own.event_id = link_events.id'
+  return db
+    .query(
+      `SELECT code,
+         (SELECT count(*) FROM ${events} WHERE kind = 'created'
+            AND links.id BETWEEN own.link_id AND last_link) AS created,
+         (SELECT count(*) FROM ${events} WHERE kind = 'moved' AND links.id = own.link_id) AS moved
+       FROM links WHERE created <> 1
+         OR moved % 2 <> (account_id <> (SELECT id FROM accounts WHERE name = ?))`,
+    )
+    .values(FROM)
+}
+
 const TITLE = `${ROUNDS} kills while links move: each has one account (DURABILITY_SEED=${SEED})`
 
 test(TITLE, async () => {
@@ -78,6 +94,7 @@ test(TITLE, async () => {
     const checked = await command(['check'], env)
     expect([checked.code, checked.out.includes('PROBLEM')]).toEqual([0, false])
     expect(linksIn(env)).toEqual(expected)
+    expect(historyProblems(env)).toEqual([])
     // The other direction.
     const again = await Service.start(env)
     const other = new Visitor(again)

@@ -45,6 +45,9 @@ function contentOf(env: Settings): unknown[] {
     all('SELECT count FROM account_hits'),
     all('SELECT redirects, imported FROM hit_totals'),
     all('SELECT account_id, tag, link_id FROM link_tags ORDER BY 1, 2, 3'),
+    // Each link was created once.
+    all(`SELECT links.id, count(*) FROM links JOIN link_event_links AS own
+         ON links.id BETWEEN own.link_id AND last_link GROUP BY 1 ORDER BY 1`),
   ]
 }
 

@@ -58,6 +58,10 @@ test('the client reaches every endpoint', async () => {
   const own = await hopcode.patchLink(code, { title: 'Flyer', tags: ['Spring'], paused: false })
   expect(own).toMatchObject({ code, url, title: 'Flyer', tags: ['spring'], hit_count: 1 })
   expect(await hopcode.getLink(code)).toEqual(own)
+  expect(await hopcode.history(code, { limit: 1 })).toMatchObject({
+    items: [{ kind: 'created', after: url, links: 1 }],
+    next: null,
+  })
   expect(await Array.fromAsync(hopcode.allLinks({ search: code }))).toEqual([own])
 
   expect(await hopcode.status()).toMatchObject({ status: 'operational', total_redirects: 1 })

@@ -105,6 +105,7 @@ const SECTION_PAGES = [
   ['Account', '/app/account', 'General'],
   ['Account', '/app/account/delete', 'General'],
   ['Account', '/app/account/members', 'Members'],
+  ['Account', '/app/account/activity', 'Activity'],
   ['Account', '/app/account/domains', 'Domains'],
   ['Account', '/app/qr', 'QR codes'],
   ['Account', '/app/campaigns', 'Campaigns'],

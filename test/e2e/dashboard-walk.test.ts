@@ -131,8 +131,11 @@ test('the auth pages are accessible and fit every width: setting up, signing in,
 
 test('the pages of links are accessible and fit every width, full of them', async () => {
   await using app = await testApp({ env: ENV })
-  const { key } = await setUpOwner(app)
+  const { owner, key } = await setUpOwner(app)
   await fillAccount(app, key)
+  await owner.post('/app/links/SPRING26/settings', {
+    url: `https://example.com/${'x'.repeat(300)}`,
+  })
   await using watched = await watch(browser(), app)
   const { page, said, faults, look } = watched
   await signIn(page, app)
@@ -152,6 +155,7 @@ test('the pages of links are accessible and fit every width, full of them', asyn
   for (const path of [
     'links?sort=hits',
     'links/SPRING26',
+    'links/SPRING26/history',
     'links/SPRING26/settings',
     `links/${LONGEST_CODE}`,
     `links/${LONGEST_CODE}/qr?dark=%23ffffff`,
@@ -222,6 +226,7 @@ test('the other pages are accessible and fit every width: keys, analytics, servi
     'service/unknown-paths',
     'service/settings',
     'account',
+    'account/activity',
     'account/domains',
     'account/members',
     'account/security',

@@ -144,6 +144,8 @@ const refused: { bytes: string | Uint8Array; status: number }[] = [
   { bytes: request('GET /api/status', 'Authorization: Bearer hop_abc'), status: 403 },
   { bytes: request('POST /api/shorten', KEY, 'Content-Length: 9999999'), status: 403 },
   { bytes: request('GET /NOBODY99', KEY), status: 403 },
+  { bytes: request('GET /yourls-api.php?signature=hop_abc&action=version'), status: 403 },
+  { bytes: request('POST /yourls-api.php', 'Content-Length: 9'), status: 403 },
   { bytes: request(`GET ${CHALLENGE}/unknown`), status: 404 },
   { bytes: request(`GET ${CHALLENGE}/`), status: 404 },
   { bytes: request(`GET ${CHALLENGE}/..`), status: 404 },

@@ -70,8 +70,8 @@ test('a file is imported with a report, and again without a change', async () =>
   const links = out
     .trim()
     .split('\n')
-    .slice(1)
     .map((line) => JSON.parse(line) as object)
+    .filter((line) => !('hopcode_export' in line))
   expect(links).toMatchObject([
     { url: 'https://example.com/3', aliases: ['AbCdEf'] },
     { url: 'https://example.com/4', aliases: ['abcdef'] },
@@ -218,7 +218,7 @@ test('with a key it works from another machine, and the plan bounds each request
   expect(sent.out).toContain('1  refused: only owners of the service can add aliases')
   const out = join(set.folder.path, 'links.jsonl')
   expect((await run(`export ${out}`, remote)).code).toBe(0)
-  expect(readFileSync(out, 'utf8').trim().split('\n')).toHaveLength(251)
+  expect(readFileSync(out, 'utf8').match(/^\{"code"/gm)).toHaveLength(250)
 })
 
 const REFUSED: [args: string, code: number, message: RegExp][] = [

@@ -23,8 +23,12 @@ const outcomes = async (app: TestApp, lines: readonly unknown[], query = '', key
   ((await send(app, lines, query, key)).body.results as { outcome: string }[]).map(
     ({ outcome }) => outcome,
   )
+/** The lines of links. */
 const exported = async (app: TestApp, key = 'free') =>
-  (await app.call('GET', '/api/export', { key })).text.split('\n').slice(1).join('\n')
+  (await app.call('GET', '/api/export', { key })).text
+    .split('\n')
+    .filter((line) => !line.startsWith('{"hopcode_export"'))
+    .join('\n')
 const follow = (app: TestApp, path: string) => app.call('GET', `/${path}`)
 
 const FULL = {

@@ -25,10 +25,12 @@ const CHAPTERS = [
   'refusals-links',
   'reserve',
   'resolve',
+  'shlink-api',
   'shorten',
   'states',
   'update',
   'visitor-pages',
+  'yourls-api',
 ]
 
 beforeAll(() => serveMoreDomains(true))

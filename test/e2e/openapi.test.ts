@@ -62,6 +62,7 @@ const QUERIES: Record<string, string[]> = {
   'GET /api/export': ['query format'],
   'GET /api/hits': ['query by', 'query from', 'query to'],
   'GET /api/links': ['query limit', 'query offset', 'query search', 'query state', 'query tag'],
+  'GET /api/links/{code}/history': ['query before', 'query limit'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
   'GET /api/visits': VISITS_QUERY,
   'GET /api/webhooks/{id}/deliveries': ['query limit'],

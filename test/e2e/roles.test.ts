@@ -18,6 +18,7 @@ const OF_SERVICE = /^\w+ \/app\/service\b/
 /** The role that is needed at least. A route without a line fails the test. */
 const LEAST: Readonly<Record<string, Role>> = {
   'GET /app/account': 'viewer',
+  'GET /app/account/activity': 'admin',
   'GET /app/account/delete': 'admin',
   'POST /app/account/delete': 'admin',
   'POST /app/account/domain': 'admin',
@@ -75,6 +76,8 @@ const LEAST: Readonly<Record<string, Role>> = {
   'POST /app/links/:code/delete': 'editor',
   'GET /app/links/:code/destinations': 'viewer',
   'POST /app/links/:code/destinations': 'editor',
+  'GET /app/links/:code/history': 'viewer',
+  'POST /app/links/:code/history': 'editor',
   'GET /app/links/:code/hits.csv': 'viewer',
   'POST /app/links/:code/pause': 'editor',
   'GET /app/links/:code/qr': 'viewer',

@@ -403,7 +403,8 @@ export async function eventually(
 export async function toAnswer(response: Response): Promise<Answer> {
   const bytes = new Uint8Array(await response.arrayBuffer())
   const text = new TextDecoder().decode(bytes)
-  const isJson = response.headers.get('content-type')?.startsWith(JSON_TYPE) && text !== ''
+  const type = response.headers.get('content-type') ?? ''
+  const isJson = /^application\/(\w+\+)?json\b/.test(type) && text !== ''
   return {
     status: response.status,
     headers: response.headers,

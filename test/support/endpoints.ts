@@ -59,6 +59,7 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
   read('/api/links/{code}', { needsKey: true }),
   { ...write('/api/links/{code}'), method: 'PATCH' },
   { ...write('/api/links/{code}'), method: 'DELETE' },
+  read('/api/links/{code}/history', { needsKey: true }),
   read('/api/links/{code}/hits', { needsKey: true }),
   write('/api/import'),
   read('/api/export', { needsKey: true }),

@@ -41,6 +41,10 @@ const TOOLS = {
     isThere: () => findPebble() !== undefined,
     install: 'install Go 1.24 or newer, and run scripts/pebble.sh',
   },
+  'python clients': {
+    isThere: () => findPythonClients() !== undefined,
+    install: 'install Python 3.10 or newer with pip, and run scripts/python-clients.sh',
+  },
   nginx: program('nginx', 'nginx-light'),
   curl: program('curl'),
   'dpkg-deb': program('dpkg-deb', 'dpkg'),
@@ -157,8 +161,14 @@ function tracingIsFree(): boolean {
 }
 
 /** The folder of the test authority and its DNS server; undefined if they cannot be built. */
-export function findPebble(): string | undefined {
-  const script = join(ROOT, 'scripts/pebble.sh')
+export const findPebble = (): string | undefined => folderFrom('pebble.sh')
+
+/** The folder of clients in Python; undefined if they cannot be installed. */
+export const findPythonClients = (): string | undefined => folderFrom('python-clients.sh')
+
+/** The folder that a script prints. */
+function folderFrom(name: string): string | undefined {
+  const script = join(ROOT, 'scripts', name)
   const { stdout, exitCode } = Bun.spawnSync(['bash', script], { stderr: 'ignore' })
   return exitCode === 0 ? stdout.toString().trim() : undefined
 }

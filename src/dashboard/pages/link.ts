@@ -4,6 +4,7 @@ import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { type CurrentUser, ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
+import { historyCard, putBack } from '../cards/history.ts'
 import { HIT_COUNT_ID, linkSections } from '../cards/hits.ts'
 import {
   destinationCards,
@@ -22,6 +23,7 @@ import {
   addressText,
   badge,
   badgesOf,
+  deadText,
   destination,
   type LinkState,
   linkPath,
@@ -59,6 +61,11 @@ export const linkPages = signedInPages({
       ({ form }) => `?done=${isToPause(form) ? 'paused' : 'resumed'}`,
     ),
   },
+  'GET /app/links/:code/history': viewer((context) => linkPage(context, 'history')),
+  'POST /app/links/:code/history': {
+    role: 'editor',
+    ...linkForm('history', putBack, () => '/history?done=put-back'),
+  },
   'GET /app/links/:code/delete': editor(deletePage),
   'POST /app/links/:code/delete': editor(async (context) => {
     const { deps, user } = context
@@ -77,7 +84,7 @@ export const linkPages = signedInPages({
   },
 })
 
-type Tab = 'overview' | 'qr' | 'destinations' | 'settings'
+type Tab = 'overview' | 'qr' | 'destinations' | 'history' | 'settings'
 
 /** A form that changes a link of the account. `next`: the end of the path of the page after it. */
 function linkForm(
@@ -102,6 +109,7 @@ const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   undone: 'The link is not deleted.',
+  'put-back': 'The former destination is back. It takes effect immediately.',
   ruled: 'Saved. It takes effect immediately, also for printed QR codes.',
 }
 
@@ -109,6 +117,7 @@ const TABS: readonly { tab: Tab; label: string; path: string }[] = [
   { tab: 'overview', label: 'Overview', path: '' },
   { tab: 'qr', label: 'QR code', path: '/qr' },
   { tab: 'destinations', label: 'Destinations', path: '/destinations' },
+  { tab: 'history', label: 'History', path: '/history' },
   { tab: 'settings', label: 'Settings', path: '/settings' },
 ]
 
@@ -118,7 +127,8 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const properties = deps.data.properties.propertiesOf(link.id)
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
-  const about = { disabled, isBlocked: isBlocked(deps, link.url), now: deps.clock() }
+  const dead = deps.checks?.findDead([link.id]).get(link.id)
+  const about = { disabled, dead, isBlocked: isBlocked(deps, link.url), now: deps.clock() }
   const state = { link: counted, properties, zone: user.zone, ...about }
   const path = linkPath(link.code)
   const tabs = TABS.filter(
@@ -137,6 +147,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
     main: html`
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, state)}
+      ${deadNotice(user, state)}
       ${await contentOf(context, tab, state)}`,
   })
 }
@@ -146,6 +157,7 @@ async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Pro
   if (tab === 'qr') return qrCard(context, link)
   if (tab === 'destinations') return destinationCards(context, link, properties.destinations)
   if (tab === 'settings') return settingsCards(context, link, properties)
+  if (tab === 'history') return historyCard(context, link)
   const { hits, visitors } = await linkSections(context)
   return html`
     <div class="link-overview">
@@ -192,6 +204,18 @@ function stoppedNotice(deps: DashboardDeps, state: ZonedState): Html | false {
       : html`<strong>The operator of this service has disabled this link.</strong> Its visitors get
           “Link disabled”. The reason: ${disabled}`
   return parts.notice('bad', html`<p>${reason}</p>`)
+}
+
+/** The destination did not answer for days. Visitors are redirected as before. */
+function deadNotice(user: CurrentUser, { link, dead }: ZonedState): Html | false {
+  if (!dead) return false
+  const settings = `${linkPath(link.code)}/settings`
+  const change = parts.offer(
+    user,
+    settings,
+    html` <a href="${settings}#field-url">Change the destination</a>`,
+  )
+  return parts.notice('bad', html`<p><strong>${deadText(dead)}.</strong>${change}</p>`)
 }
 
 /** What visitors get, the destination, and facts about the link. */

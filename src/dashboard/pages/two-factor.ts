@@ -114,7 +114,9 @@ function statePage(context: PageContext): Response {
     at: SECURITY_PATH,
     back: { href: SECURITY_PATH, label: 'Security' },
     messages: isOn ? {} : { off: 'Two-factor sign-in is off.' },
-    main: html`<div class="card">${isOn ? disableForm(context) : beginForm(context.user, 'primary')}</div>`,
+    main: html`<div class="card">
+      ${isOn ? disableForm(context) : beginForm(context.user, 'primary')}
+    </div>`,
   })
 }
 

@@ -1,3 +1,4 @@
+import { checkDeletions, checkHistory } from './kill-history.ts'
 import { DELETED, isActive, type Known, type KnownLink, RESERVED } from './kill-known.ts'
 
 /** Of a host, or of several that hold the same. */
@@ -39,7 +40,9 @@ export async function audit(service: Service, key: string, known: Known): Promis
   for (const { code, url } of items.values()) {
     if (!known.links.has(code)) problems.push(`${code} (${url}) was never asked for`)
   }
+  problems.push(...(await checkDeletions(service, key, known)))
   for (const link of known.links.values()) {
+    if (link.touched) problems.push(...(await checkHistory(service, key, link)))
     if (link.touched) problems.push(...(await visit(service, key, link, known)))
     link.touched = false
   }

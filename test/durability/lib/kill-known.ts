@@ -57,6 +57,8 @@ export class Known {
   readonly sharedCodes = new Map<string, string>()
   /** Redirects of all codes, deleted ones too. */
   readonly redirects = new Tally()
+  /** Deletions of each code. */
+  readonly deletions = new Map<string, Tally>()
   /** The URLs of creations whose answer never came: each group is there whole or not at all. */
   unanswered: string[][] = []
   /** Numbers that make URLs and codes new. */
@@ -64,6 +66,12 @@ export class Known {
 
   next(): number {
     return ++this.#made
+  }
+
+  deletionsOf(code: string): Tally {
+    const tally = this.deletions.get(code) ?? new Tally()
+    this.deletions.set(code, tally)
+    return tally
   }
 
   add(code: string, link: Partial<KnownLink> & { states: State[] }): KnownLink {

@@ -276,7 +276,10 @@ export class Load {
     const { code, passcode } = link
     link.states = [state as string, DELETED]
     link.touched = true
+    const deletions = this.#options.known.deletionsOf(code)
+    deletions.asked()
     if (!(await this.#change(connection, '/api/delete', { code, passcode }, [200]))) return false
+    deletions.happened()
     link.states = [DELETED]
     return true
   }
