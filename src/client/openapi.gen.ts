@@ -374,6 +374,68 @@ export interface Schemas {
     /** @description New links of the account get it. */
     is_default: boolean;
   };
+  Webhooks: {
+    items: Schemas["Webhook"][];
+  };
+  Webhook: {
+    id: number;
+    url: string;
+    events: ("link.created" | "link.updated" | "link.deleted" | "link.disabled" | "link.hits" | "link.dead" | "link.alive")[];
+    enabled: boolean;
+    /**
+     * @description The first failure without a success.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    failing_since: string | null;
+    /** @description `gone` (410), `failing` (for five days) or `operator`; null if it is none of these. */
+    disabled_reason: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+  };
+  WebhookDeliveries: {
+    items: ({
+        event: string;
+        sequence: number;
+        attempt: number;
+        status: number | null;
+        error: string | null;
+        ms: number;
+        /** @example 2026-03-01T12:00:00.000Z */
+        at: string;
+      })[];
+  };
+  NewWebhook: {
+    id: number;
+    url: string;
+    events: ("link.created" | "link.updated" | "link.deleted" | "link.disabled" | "link.hits" | "link.dead" | "link.alive")[];
+    enabled: boolean;
+    /**
+     * @description The first failure without a success.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    failing_since: string | null;
+    /** @description `gone` (410), `failing` (for five days) or `operator`; null if it is none of these. */
+    disabled_reason: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+    /** @description Shown this once. */
+    secret: string;
+  };
+  DeletedWebhook: {
+    id: number;
+    deleted: true;
+  };
+  RotatedSecret: {
+    /** @description Shown this once. */
+    secret: string;
+    /** @example 2026-03-01T12:00:00.000Z */
+    old_ends_at: string;
+  };
+  WebhookTest: {
+    status: number | null;
+    error: string | null;
+    ms: number;
+  };
   HitSeries: {
     /**
      * Format: date-time
