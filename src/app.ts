@@ -29,6 +29,7 @@ import type { Control } from './redirect/threads.ts'
 import { wellKnownRoutes } from './redirect/well-known-routes.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 export type App = Awaited<ReturnType<typeof startApp>>
 
@@ -153,6 +154,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(historyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
+    .use(webhookRoutes(service))
     .use(hitRoutes(service))
     .use(visitRoutes(service))
     .use(qrApiRoutes(service))

@@ -28,6 +28,7 @@ import { moderation } from './moderation/moderation.ts'
 import { labelFormats } from './qr/label-formats.ts'
 import { qrSettings } from './qr/store.ts'
 import { visits } from './visits/store.ts'
+import { webhooks } from './webhooks/store.ts'
 
 /** Everything that the program stores, by subject. */
 export const subjects = {
@@ -60,6 +61,7 @@ export const subjects = {
   topLinks,
   visits,
   totals,
+  webhooks,
 }
 
 /** `data.<subject>.<operation>(…)`: see db/subject.ts. */

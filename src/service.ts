@@ -69,6 +69,7 @@ import type { ClusterSettings } from './threads/writer.ts'
 import { visitHeaders } from './visits/classify.ts'
 import type { CollectorFunctions, CollectorSettings } from './visits/collector.ts'
 import { VisitFlusher } from './visits/flush.ts'
+import { Webhooks } from './webhooks/control.ts'
 
 /** Dependencies on the outside world: tests pass their own. */
 export interface Outside {
@@ -118,12 +119,12 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage })
   const visits = await openVisits(base, { redirects, data })
-  const outgoing = openOutgoing(base, { redirects, storage })
+  const sending = openOutgoing(base, { redirects, storage, hits: links.hits })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ data, counts: links.hits, clock })
-  const own = { clock, monotonic, random, log, hasher, journal, series, health, visits, outgoing }
-  const parts = { config, ...own }
+  const own = { clock, monotonic, random, log, hasher, journal, series, health, visits }
+  const parts = { config, ...own, ...sending }
   const visitDetails = new VisitDetails({
     data,
     series,
@@ -352,22 +353,41 @@ async function openVisits(
   return { thread, flusher: new VisitFlusher({ collector: thread, data, host, log, flushMs }) }
 }
 
+interface OutgoingParts {
+  redirects: RedirectThreads
+  storage: Storage
+  hits: HitCounts
+}
+
 /** The thread that sends requests to the outside. It starts with its first task. */
-function openOutgoing(
-  { config, outside, log, start, folder }: Base,
-  { redirects, storage }: { redirects: RedirectThreads; storage: Storage },
-): Outgoing {
+function openOutgoing(base: Base, { redirects, storage, hits }: OutgoingParts) {
+  const { config, outside, log, start, folder } = base
   const { dataDir, baseUrl, outgoingHosts, host, checkDestinations } = config
-  const { data, cluster } = storage
+  const { data, cluster, readers } = storage
+  const id = folder.host?.id ?? ''
+  const isFirst = () => cluster?.isFirst(id) ?? true
+  const webhooks: Webhooks = new Webhooks({
+    ...outside,
+    data,
+    hits,
+    hasher: folder.hasher,
+    log,
+    outgoingHosts,
+    wake: () => outgoing.wake('webhooks'),
+    host: id,
+    others: () => cluster?.state?.hosts.map((other) => other.id) ?? [],
+    isFirst,
+  })
   const background = { background: true }
   const outgoingCalls = {
-    'checks.isMine': () => cluster?.isFirst(folder.host?.id ?? '') ?? true,
+    ...webhooks.calls,
+    'checks.isMine': isFirst,
     'checks.schedule': (links: Parameters<typeof data.checks.schedule>[0]) =>
       data.checks.schedule(links, background),
     'checks.record': (results: Parameters<typeof data.checks.record>[0]) =>
       data.checks.record(results, background),
   }
-  const outgoing = new Outgoing({
+  const outgoing: Outgoing = new Outgoing({
     start,
     log,
     calls: outgoingCalls,
@@ -380,7 +400,9 @@ function openOutgoing(
     }),
   })
   if (checkDestinations) outgoing.wake('checks')
-  return outgoing
+  readers.push(webhooks.reader)
+  if (data.webhooks.isAny()) webhooks.wake()
+  return { outgoing, webhooks }
 }
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */

@@ -92,8 +92,10 @@ export const checks = subject({
     /** Returns the links whose destinations have become dead, or answer again. */
     record: write({
       prepare: recordWrite,
-      events: (changed) =>
-        changed.map(({ isDead, ...link }) => linkEvent(isDead ? 'dead' : 'alive', link, {})),
+      events: (changed, command) =>
+        changed.map(({ isDead, ...link }) =>
+          linkEvent(isDead ? 'dead' : 'alive', link, { at: command?.now }),
+        ),
     }),
   },
 })

@@ -18,6 +18,8 @@ interface OfLink {
    * a cluster. Inside the transaction, every host knows it.
    */
   author?: Author | undefined
+  /** When, inside the transaction, where no author says it. */
+  at?: number | undefined
 }
 
 /** `found`: the account had it already for the URL that it shortened, and nothing has changed. */
