@@ -53,8 +53,9 @@ const actorFinder = perConnection((db) => {
   const person = db.prepare<{ name: string }, [number]>(
     'SELECT email AS name FROM people WHERE id = ?',
   )
+  // As `keyName` of accounts/keys.ts.
   const key = db.prepare<{ name: string }, [number]>(
-    `SELECT coalesce(name, '…' || last_four) AS name FROM api_keys WHERE id = ?`,
+    "SELECT coalesce(name, 'Default') AS name FROM api_keys WHERE id = ?",
   )
   return (by: By | undefined): [(typeof ACTOR_KINDS)[number], string | null] => {
     if (by === undefined) return ['schedule', null]

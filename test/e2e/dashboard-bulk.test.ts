@@ -241,7 +241,7 @@ test('lines of url,path have their own paths, from a file and pasted, and column
     expect(text).toContain(`value="http://hop.test/${address}"`)
   }
   expect(text).toContain('Title, &lt;b&gt;')
-  for (const reason of ['Code already in use: TAKEN026', 'Path already in use: spring-team']) {
+  for (const reason of ['Code already in use: taken026', 'Path already in use: spring-team']) {
     expect(text).toContain(reason)
   }
   expect(text).toContain('This path belongs to the service.')

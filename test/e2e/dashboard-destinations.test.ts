@@ -212,7 +212,7 @@ test.each(HOURS)('the hours %s and %s are %s', async (hours, hours_until, stored
 test('only the conditions that are chosen in the form count', async () => {
   await using app = await testApp()
   const ann = await annWithLink(app)
-  const fields = { url: 'https://example.com/a', os: 'ios', language: 'german', query: 'v=2' }
+  const fields = { url: 'https://example.com/a', os: 'ios', language: 'klingon', query: 'v=2' }
   expect((await add(ann, { ...fields, use: ['', 'os'] })).status).toBe(303)
   expect(stored(app)).toEqual([{ when: { os: ['ios'] }, url: 'https://example.com/a' }])
   const none = await add(ann, { ...fields, use: '' })

@@ -110,7 +110,8 @@ const CLAUSES: Readonly<
   enabled: (_, what) => html`enabled ${what} again`,
   deleted: (_, what) => html`deleted ${what}`,
   restored: (_, what) => html`restored ${what}`,
-  dead: (_, what) => html`found that the destination of ${what} does not answer`,
+  dead: ({ after }, what) =>
+    html`found that the destination of ${what} does not answer: ${String(after)}`,
   alive: (_, what) => html`found that the destination of ${what} answers again`,
 }
 
