@@ -25,3 +25,7 @@ CREATE TABLE `link_events` (
 CREATE INDEX `link_events_account` ON `link_events` (`account_id`);
 --> statement-breakpoint
 CREATE INDEX `link_events_link` ON `link_events` (`link_id`) WHERE link_id IS NOT NULL;
+--> statement-breakpoint
+CREATE TRIGGER link_events_deleted AFTER DELETE ON link_events WHEN old.link_id IS NULL BEGIN
+	DELETE FROM link_event_links WHERE event_id = old.id;
+END;

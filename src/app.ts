@@ -2,6 +2,7 @@ import { Elysia, type InternalRoute } from 'elysia'
 import { canonicalHost } from './addresses/address.ts'
 import { certificateRoutes, domainRoutes } from './addresses/routes.ts'
 import { hitRoutes, visitRoutes } from './analytics/routes.ts'
+import { checkerRoutes } from './checks/routes.ts'
 import { compatibleRefusal, compatibleRoutes } from './compatible/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
@@ -28,6 +29,7 @@ import type { Control } from './redirect/threads.ts'
 import { wellKnownRoutes } from './redirect/well-known-routes.ts'
 import { brandOf, type Outside, openService, type Service } from './service.ts'
 import { benchRoutes, isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 export type App = Awaited<ReturnType<typeof startApp>>
 
@@ -79,11 +81,17 @@ export async function startApp(config: Config, outside: Outside) {
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, redirects } = service
-  const { cluster, otherChanges, journal, visits, unknownPaths } = service
+  const { cluster, otherChanges, journal, visits, outgoing, unknownPaths } = service
   for (const part of background) part.close()
   service.certificates?.close()
   dashboard.imports.close()
-  await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
+  // Before the writer, because its tasks write what they have done.
+  await Promise.all([
+    outgoing.close(),
+    keyUses.close(),
+    dashboard.deletion.close(),
+    blocklist.close(),
+  ])
   const unlessHitsCanWait = (error: unknown) => {
     const reason = cluster?.problem
     if (!reason) throw error
@@ -146,6 +154,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(historyRoutes(service))
     .use(importRoutes(service))
     .use(domainRoutes(service))
+    .use(webhookRoutes(service))
     .use(hitRoutes(service))
     .use(visitRoutes(service))
     .use(qrApiRoutes(service))
@@ -153,6 +162,7 @@ function routes(service: Service, follow: ControlFollower) {
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
+    .use(config.checkDestinations ? checkerRoutes(config) : new Elysia())
     .use(benchRoutes(service))
     .use(localCertificateRoutes(service))
     .use(config.localMetrics ? localMetricsRoutes(service) : new Elysia())

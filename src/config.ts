@@ -69,6 +69,12 @@ function isAddressRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
 
+/** A name, not a number that URLs read as an address. */
+const isHostName = (text: string): boolean =>
+  /^[\w.-]+$/.test(text) &&
+  URL.parse(`http://${text}`)?.hostname === text.toLowerCase() &&
+  isIP(text) === 0
+
 /** Values of `sslmode` that Bun's client knows. */
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
@@ -284,6 +290,17 @@ const Environment = z.object({
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
     .describe('IP addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted.'),
+  CHECK_DESTINATIONS: z
+    .enum(['off', 'on'], 'must be off or on')
+    .default('off')
+    .describe('With on, destinations of links are checked once a week for whether they answer.'),
+  OUTGOING_HOSTS: list
+    .refine(
+      (entries) => entries.every((entry) => isAddressRange(entry) || isHostName(entry)),
+      'must be names, IP addresses or CIDR ranges',
+    )
+    .default([])
+    .describe('Receivers in your own network that the service may send requests to.'),
   ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
     .default(300)
     .describe('Reads without an API key, unknown codes included, per address. 0: no limit.'),
@@ -539,7 +556,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     aliases: env.ALIASES ?? env.IMPORT_ALIASES ?? trusted,
     destinationRules: env.DESTINATION_RULES ?? trusted,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
-    ...pathsOf(env),
+    ...independent(env),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
@@ -568,9 +585,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   }
 }
 
-const pathsOf = (env: z.output<typeof Environment>) => ({
+/** Some that depend on no other setting. */
+const independent = (env: z.output<typeof Environment>) => ({
   captionFonts: env.CAPTION_FONTS.map((path) => resolve(path)),
   blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
+  checkDestinations: env.CHECK_DESTINATIONS === 'on',
+  outgoingHosts: env.OUTGOING_HOSTS,
 })
 
 function signInProvider(env: z.output<typeof Environment>) {

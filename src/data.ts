@@ -13,6 +13,7 @@ import { aliases } from './addresses/names.ts'
 import { unknownPaths } from './addresses/unknown-paths.ts'
 import { topLinks } from './analytics/top.ts'
 import { blockedHosts } from './blocklist/stored-hosts.ts'
+import { checks } from './checks/store.ts'
 import { settings } from './db/settings.ts'
 import type { DataOf } from './db/subject.ts'
 import { history } from './history/subject.ts'
@@ -27,6 +28,7 @@ import { moderation } from './moderation/moderation.ts'
 import { labelFormats } from './qr/label-formats.ts'
 import { qrSettings } from './qr/store.ts'
 import { visits } from './visits/store.ts'
+import { webhooks } from './webhooks/store.ts'
 
 /** Everything that the program stores, by subject. */
 export const subjects = {
@@ -54,10 +56,12 @@ export const subjects = {
   labelFormats,
   campaignTemplates,
   hits,
+  checks,
   history,
   topLinks,
   visits,
   totals,
+  webhooks,
 }
 
 /** `data.<subject>.<operation>(…)`: see db/subject.ts. */

@@ -26,6 +26,7 @@ export const REFUSALS = {
   code_not_found: detailed(404, (code) => `Code not found: ${shorten(code)}`),
   link_disabled: detailed(410, (code) => `Link disabled: ${code}`),
   link_expired: detailed(410, (code) => `Link expired: ${code}`),
+  webhook_not_found: detailed(404, (id) => `Webhook not found: ${shorten(id)}`),
   path_not_found: fixed(404, 'Not found'),
   misdirected: fixed(421, 'This host has short links only. Use the host of BASE_URL.'),
   method_not_allowed: detailed(405, (method) => `Method not allowed: ${method}`),

@@ -52,6 +52,7 @@ import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
 import { LinkPages } from './lists/lists.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
+import { Outgoing } from './outgoing/thread.ts'
 import { imageFolder } from './qr/files.ts'
 import { imageReader, QrImages } from './qr/images.ts'
 import type { ReadabilityChecks } from './qr/readability.ts'
@@ -68,6 +69,7 @@ import type { ClusterSettings } from './threads/writer.ts'
 import { visitHeaders } from './visits/classify.ts'
 import type { CollectorFunctions, CollectorSettings } from './visits/collector.ts'
 import { VisitFlusher } from './visits/flush.ts'
+import { Webhooks } from './webhooks/control.ts'
 
 /** Dependencies on the outside world: tests pass their own. */
 export interface Outside {
@@ -117,10 +119,12 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const guards = openGuards(base, storage)
   const links = openLinks(base, { front, storage })
   const visits = await openVisits(base, { redirects, data })
+  const sending = openOutgoing(base, { redirects, storage, hits: links.hits })
   const threads = { ...storage.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ data, counts: links.hits, clock })
-  const parts = { config, clock, monotonic, random, log, hasher, journal, series, health, visits }
+  const own = { clock, monotonic, random, log, hasher, journal, series, health, visits }
+  const parts = { config, ...own, ...sending }
   const visitDetails = new VisitDetails({
     data,
     series,
@@ -347,6 +351,58 @@ async function openVisits(
   const host = folder.host?.id ?? ''
   const flushMs = outside.visitFlushMs
   return { thread, flusher: new VisitFlusher({ collector: thread, data, host, log, flushMs }) }
+}
+
+interface OutgoingParts {
+  redirects: RedirectThreads
+  storage: Storage
+  hits: HitCounts
+}
+
+/** The thread that sends requests to the outside. It starts with its first task. */
+function openOutgoing(base: Base, { redirects, storage, hits }: OutgoingParts) {
+  const { config, outside, log, start, folder } = base
+  const { dataDir, baseUrl, outgoingHosts, host, checkDestinations } = config
+  const { data, cluster, readers } = storage
+  const id = folder.host?.id ?? ''
+  const isFirst = () => cluster?.isFirst(id) ?? true
+  const webhooks: Webhooks = new Webhooks({
+    ...outside,
+    data,
+    hits,
+    hasher: folder.hasher,
+    log,
+    outgoingHosts,
+    wake: () => outgoing.wake('webhooks'),
+    host: id,
+    others: () => cluster?.state?.hosts.map((other) => other.id) ?? [],
+    isFirst,
+  })
+  const background = { background: true }
+  const outgoingCalls = {
+    ...webhooks.calls,
+    'checks.isMine': isFirst,
+    'checks.schedule': (links: Parameters<typeof data.checks.schedule>[0]) =>
+      data.checks.schedule(links, background),
+    'checks.record': (results: Parameters<typeof data.checks.record>[0]) =>
+      data.checks.record(results, background),
+  }
+  const outgoing: Outgoing = new Outgoing({
+    start,
+    log,
+    calls: outgoingCalls,
+    settings: () => ({
+      file: databaseFile(dataDir),
+      baseUrl,
+      hosts: outgoingHosts,
+      own: { host, ports: [redirects.port, redirects.httpsPort] },
+      time: outside.time,
+    }),
+  })
+  if (checkDestinations) outgoing.wake('checks')
+  readers.push(webhooks.reader)
+  if (data.webhooks.isAny()) webhooks.wake()
+  return { outgoing, webhooks }
 }
 
 /** Admission of requests: accounts, maintenance, memory in flight, counters. */

@@ -30,8 +30,9 @@ const COLUMNS_MAX = 100
 const LAYERS: readonly string[] =
   `
   lib errors draw config hot db accounts limits maintenance http addresses certificates blocklist
-  hits visits links history lists import analytics moderation qr data cluster redirect status
-  dashboard compatible openapi client backup data-folder threads service app cli main
+  outgoing hits visits links checks history lists import analytics moderation qr webhooks data
+  cluster redirect status dashboard compatible openapi client backup data-folder threads service app
+  cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

@@ -1,9 +1,10 @@
 // How many durable links per second are created one by one?
 // npm run bench -- create --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
-import { atLeast, main, measureVariants, type Plan, value } from '../lib/figures.ts'
+import { atLeast, main, measureVariants, type Plan, ratio, value } from '../lib/figures.ts'
 import { accountHeaders, createAccount } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
@@ -25,9 +26,10 @@ export const create: Scenario = {
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const program = await hopcodeProgram(options)
   const { connections } = options
-  const plan: Plan<{ name: string }> = {
-    variants: [{ name: 'hopcode' }],
-    measure: () => measureRound(program, options),
+  using receiver = await silentReceiver()
+  const plan: Plan<{ name: string; webhook?: string }> = {
+    variants: [{ name: 'hopcode' }, { name: 'webhook', webhook: receiver.url }],
+    measure: ({ webhook }) => measureRound(program, options, webhook),
     metrics: [
       ...CLOSED_METRICS,
       { key: 'aloneMs', label: 'one alone, median, ms', digits: 2, ratio: false },
@@ -35,6 +37,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     figures: {
       [`durable links/s one by one, ${connections} connections`]: main(
         value('hopcode', 'requestsPerSecond', ' /s', 0, atLeast(8000)),
+      ),
+      'the same with a webhook that never answers': ratio(
+        'webhook',
+        'hopcode',
+        'requestsPerSecond',
+        atLeast(0.9),
       ),
     },
     notes: [
@@ -48,12 +56,15 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
 async function measureRound(
   program: string[],
   { connections, seconds, warmUp }: LoadOptions,
+  webhook?: string,
 ): Promise<RoundResult> {
   using temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
   mkdirSync(dataDir)
   const apiKey = createAccount(program, dataDir)
-  await using server = await startServer(hopcode(program, dataDir, WITHOUT_LIMITS))
+  const settings = { ...WITHOUT_LIMITS, OUTGOING_HOSTS: '127.0.0.1' }
+  await using server = await startServer(hopcode(program, dataDir, settings))
+  if (webhook) await addWebhook(server, apiKey, webhook)
   const aloneMs = await createAlone(server, apiKey)
 
   const target = (part: string): Target => ({
@@ -75,6 +86,23 @@ async function measureRound(
   await server.kill()
   requireLinks(dataDir, created, created + 2 * connections)
   return { figures: { ...figures, aloneMs } }
+}
+
+/** Accepts connections and answers nothing. */
+async function silentReceiver() {
+  const receiver = createServer((socket) => socket.on('error', () => {}).resume())
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  const { port } = receiver.address() as { port: number }
+  return { url: `http://127.0.0.1:${port}/`, [Symbol.dispose]: () => void receiver.close() }
+}
+
+async function addWebhook(server: Server, apiKey: string, url: string): Promise<void> {
+  const { status } = await fetch(`${server.origin}/api/webhooks`, {
+    method: 'POST',
+    headers: accountHeaders(apiKey),
+    body: JSON.stringify({ url, events: ['link.created'] }),
+  })
+  if (status !== 201) throw new Error(`the webhook was refused: ${status}`)
 }
 
 /** Creates links one by one and checks the responses. Returns the median time in ms. */

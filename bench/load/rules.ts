@@ -59,7 +59,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     query,
     destinations,
     { ...appending, loops: 'kept', targetOf: appendTo },
-    { name: 'unknown', launch: plain.launch, links: plain.links, loops: 'kept', targetOf: miss },
+    unknownIn('unknown', plain),
+    unknownIn('unknown beside append', appending),
   ]
   const plan: Plan<Contender> = {
     variants: contenders,
@@ -82,6 +83,10 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'redirects/s of links that append a path of two segments, beside plain links': main(
         ratio('append', 'plain', 'requestsPerSecond', atLeast(0.9, 0.95)),
       ),
+      'CPU per request for an unknown code where links append, beside where none does': main(
+        ratio('unknown beside append', 'unknown', 'cpuMicros', atMost(1.05, 1)),
+      ),
+      // In turn: redirect-cold asks for new ones too.
       'CPU per request for an unknown code, beside a redirect of a plain link': main(
         ratio('unknown', 'plain', 'cpuMicros', atMost(1.05, 1)),
       ),
@@ -97,6 +102,14 @@ const appendTo = ({ code, url }: Link): Target => ({
   path: `/${code}/a/b`,
   status: 302,
   location: url.replace('?', '/a/b?'),
+})
+
+const unknownIn = (name: string, { launch, links }: Contender): Contender => ({
+  name,
+  launch,
+  links,
+  loops: 'kept',
+  targetOf: miss,
 })
 
 /** Generated codes have a character less. */

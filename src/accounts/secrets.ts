@@ -23,6 +23,7 @@ export type SecretPurpose =
   | 'recovery-code'
   | 'sign-in-step'
   | 'totp-encryption'
+  | 'webhook-encryption'
   | 'oidc-sign-in'
   | 'bench-token'
 

@@ -61,29 +61,33 @@ export async function setDomain(
   deps: DomainDeps,
   author: Author,
   { apple, android, ...input }: DomainInput & AppFiles,
-): Promise<Pick<DomainFields, 'host'>> {
+): Promise<Pick<DomainFields, 'host'> & Partial<DomainFields>> {
   const sent = { apple, android }
   const files = APP_KINDS.flatMap((kind) => {
     const text = sent[kind]
-    return text === undefined ? [] : [{ kind, content: text && parseAppFile(kind, text) }]
+    if (text === undefined) return []
+    return [{ kind, content: text === null ? null : parseAppFile(kind, text) }]
   })
-  const { host: text, ...settings } = input
-  const isPrimary = canonicalHost(text.trim()) === primaryHost(deps)
-  if (isPrimary && Object.values(settings).some((value) => value !== undefined)) {
-    throw refused(`${text} is the host of BASE_URL: it has app files, and settings for the rest`)
-  }
-  const before = isPrimary
-    ? { id: PRIMARY_ID, host: primaryHost(deps) }
-    : requireDomain(deps, input.host)
-  const { id, host } = before
-  if ('access' in before) {
-    const fields = fieldsOf(deps, { ...input, host }, before)
-    if (!(await deps.data.domains.set({ ...fields, author, id }))) throw unknown(host)
-  }
+  const { id, ...fields } = await setFields(deps, author, input)
   for (const file of files) {
-    if (!(await deps.data.appFiles.save({ ...file, author, domainId: id }))) throw unknown(host)
+    const isSaved = await deps.data.appFiles.save({ ...file, author, domainId: id })
+    if (!isSaved) throw unknown(fields.host)
   }
-  return { host }
+  return fields
+}
+
+async function setFields(deps: DomainDeps, author: Author, input: DomainInput) {
+  const { host: text, ...changes } = input
+  if (canonicalHost(text.trim()) === primaryHost(deps)) {
+    const hasChanges = Object.values(changes).some((value) => value !== undefined)
+    if (hasChanges) throw refused(`${text} is the host of BASE_URL: it has app files only`)
+    return { id: PRIMARY_ID, host: primaryHost(deps) }
+  }
+  const before = requireDomain(deps, text)
+  const { id, host } = before
+  const fields = fieldsOf(deps, { ...input, host }, before)
+  if (!(await deps.data.domains.set({ ...fields, author, id }))) throw unknown(host)
+  return { id, ...fields }
 }
 
 /** Links and aliases per write: bounds how long other writes wait. */

@@ -1,6 +1,6 @@
 import { type Operations, scan, subject, write } from '../db/subject.ts'
 import { type Client, clientNetwork } from '../hot/client-address.ts'
-import type { RequestHeaders } from '../http/context.ts'
+import { isUntracked, type RequestHeaders } from '../http/context.ts'
 import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import { addressKey, canonicalPath, findPathProblem, smallPath } from './address.ts'
 
@@ -162,7 +162,7 @@ export class UnknownPaths {
     { client, headers }: { client: Client; headers: RequestHeaders },
   ): void {
     const { isOn, isReserved } = this.#options
-    if (!isOn || headers.get('dnt') === '1' || headers.get('sec-gpc') === '1') return
+    if (!isOn || isUntracked(headers)) return
     const path = listedPath(text)
     if (path === undefined || isReserved(path)) return
     const day = this.#today()

@@ -19,6 +19,7 @@ import { addRemoteCommands } from './remote.ts'
 import { addRestoreCommand } from './restore.ts'
 import { addHealthCommand, addMaintenanceCommands, maintenanceCommands } from './service.ts'
 import type { Functions } from './socket.ts'
+import { addWebhookCommands, webhookCommands } from './webhooks.ts'
 
 type ServiceFunctions = Functions<Administration & MovingDeps>
 
@@ -39,8 +40,14 @@ const GROUPS: readonly Group[] = [
       addMaintenanceCommands,
       addDomainCommands,
       addCertificateCommands,
+      addWebhookCommands,
     ],
-    functions: { ...maintenanceCommands, ...domainCommands, ...certificateCommands },
+    functions: {
+      ...maintenanceCommands,
+      ...domainCommands,
+      ...certificateCommands,
+      ...webhookCommands,
+    },
   },
   {
     title: 'Links:',

@@ -248,9 +248,9 @@ export interface Schemas {
     at: string;
     kind: "created" | "destination" | "destinations" | "aliases" | "domain" | "password" | "state" | "moved" | "disabled" | "enabled" | "deleted" | "restored" | "dead" | "alive";
     actor: Schemas["HistoryActor"];
-    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code. Else null. */
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code; of `dead` and `alive` what the destination has answered. Else null. */
     before: unknown;
-    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code. Else null. */
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code; of `dead` and `alive` what the destination has answered. Else null. */
     after: unknown;
     /** @description More than 1: of a batch. */
     links: number;
@@ -373,6 +373,68 @@ export interface Schemas {
     codes: "own" | "all";
     /** @description New links of the account get it. */
     is_default: boolean;
+  };
+  Webhooks: {
+    items: Schemas["Webhook"][];
+  };
+  Webhook: {
+    id: number;
+    url: string;
+    events: ("link.created" | "link.updated" | "link.deleted" | "link.disabled" | "link.hits" | "link.dead" | "link.alive")[];
+    enabled: boolean;
+    /**
+     * @description The first failure without a success.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    failing_since: string | null;
+    /** @description `gone` (410), `failing` (for five days) or `operator`; null if it is none of these. */
+    disabled_reason: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+  };
+  WebhookDeliveries: {
+    items: ({
+        event: string;
+        sequence: number;
+        attempt: number;
+        status: number | null;
+        error: string | null;
+        ms: number;
+        /** @example 2026-03-01T12:00:00.000Z */
+        at: string;
+      })[];
+  };
+  NewWebhook: {
+    id: number;
+    url: string;
+    events: ("link.created" | "link.updated" | "link.deleted" | "link.disabled" | "link.hits" | "link.dead" | "link.alive")[];
+    enabled: boolean;
+    /**
+     * @description The first failure without a success.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    failing_since: string | null;
+    /** @description `gone` (410), `failing` (for five days) or `operator`; null if it is none of these. */
+    disabled_reason: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+    /** @description Shown this once. */
+    secret: string;
+  };
+  DeletedWebhook: {
+    id: number;
+    deleted: true;
+  };
+  RotatedSecret: {
+    /** @description Shown this once. */
+    secret: string;
+    /** @example 2026-03-01T12:00:00.000Z */
+    old_ends_at: string;
+  };
+  WebhookTest: {
+    status: number | null;
+    error: string | null;
+    ms: number;
   };
   HitSeries: {
     /**
@@ -518,7 +580,7 @@ export interface Schemas {
     /** @description Only links with this tag. */
     tag?: string;
     /** @description What visitors find. */
-    state?: "active" | "paused" | "expired" | "scheduled" | "unused";
+    state?: "active" | "paused" | "expired" | "scheduled" | "unused" | "dead";
   };
   history_query: {
     /** @description How many events to give. */

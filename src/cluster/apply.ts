@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { subjects } from '../data.ts'
-import { type WriterHost, writeFunctions } from '../db/subject.ts'
+import { callOrigin, type WriterHost, writeFunctions } from '../db/subject.ts'
 import { inOneTransaction, type RunCall } from '../db/writer.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 import type { Outcome } from '../lib/thread.ts'
@@ -114,7 +114,8 @@ export class Applier {
   #run(due: readonly DueEntry[], run: RunCall): { applied: AppliedEntry[]; position: LogPosition } {
     let position = this.#position
     const applied = due.map(({ entry, calls }): AppliedEntry => {
-      const { seq, chain } = entry
+      const { seq, chain, host } = entry
+      callOrigin(this.#options.db).host = host
       // Calls have the same outcome on every host, except where a machine fails.
       const outcomes = calls.map(run)
       position = { cluster: position.cluster, seq, chain }

@@ -48,6 +48,12 @@ export class Cluster {
     return this.#state.contactMs + performance.now() - this.#stateAt
   }
 
+  /** Whether this host does what one host does for all: the live one with the first id. */
+  isFirst(id: string): boolean {
+    if (!this.#state || this.problem !== undefined) return false
+    return this.#state.hosts.every((other) => !other.isLive || other.id > id)
+  }
+
   get state(): StateEvent | undefined {
     return this.#state
   }

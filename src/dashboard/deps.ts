@@ -23,6 +23,7 @@ import type { ListKit } from '../lists/export.ts'
 import type { QrImages } from '../qr/images.ts'
 import { lastBackupAt } from '../status/last-backup.ts'
 import type { Vitals } from '../status/vitals.ts'
+import type { Webhooks } from '../webhooks/control.ts'
 import type { AccessTable } from './auth/access.ts'
 import { Cookies } from './auth/cookies.ts'
 
@@ -56,6 +57,7 @@ type CommonDeps = ImportKit &
     top: TopLinks
     blocklist: Pick<Blocklist, 'isBlocked' | 'isOwn' | 'refusalOf' | 'state'>
     log: Log
+    webhooks: Webhooks
     /** Undefined without https. */
     certificates: Pick<CertificateSource, 'status' | 'retry'> | undefined
   }
@@ -94,6 +96,8 @@ export function openDashboard({ config, common, access }: DashboardOptions) {
     operatorName,
     operatorLogo,
     settings: config.settings,
+    /** Undefined if destinations are not checked. */
+    checks: config.checkDestinations ? data.checks : undefined,
     /** Epoch ms; undefined if no backup was recorded. */
     lastBackupAt: () => lastBackupAt(config.dataDir),
     deletion: new AccountDeletion({ data, links, log, takeOverMs }),

@@ -29,6 +29,7 @@ import { serviceLinksPages } from './pages/service-links.ts'
 import { serviceUnknownPathsPages } from './pages/service-unknown-paths.ts'
 import { signInPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
+import { webhookPages } from './pages/webhooks.ts'
 
 /** Each is charged like a page without a session: browsers load it once. */
 const assetFiles = anonymousPages({
@@ -61,6 +62,7 @@ export const ROUTES: readonly Route[] = [
   accountDomainPages,
   qrSettingsPages,
   campaignPages,
+  webhookPages,
   securityPages,
   twoFactorPages,
   analyticsPages,

@@ -18,6 +18,8 @@ interface OfLink {
    * a cluster. Inside the transaction, every host knows it.
    */
   author?: Author | undefined
+  /** When, inside the transaction, where no author says it. */
+  at?: number | undefined
 }
 
 /** `found`: the account had it already for the URL that it shortened, and nothing has changed. */
@@ -25,8 +27,10 @@ type Creation = { kind: 'created' | 'found'; domainId: number; isImported: boole
 type Move = { kind: 'moved'; fromAccountId: number }
 /** `restored`: its deletion was scheduled, and is canceled. */
 type Change = { kind: 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored' }
+/** Its destination does not answer, or answers again. */
+type Checked = { kind: 'dead' | 'alive' }
 
-export type LinkEvent = OfLink & (Creation | Move | Change)
+export type LinkEvent = OfLink & (Creation | Move | Change | Checked)
 
 /** What a write has done: see `Write.events`. */
 export type Event =

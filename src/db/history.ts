@@ -53,8 +53,9 @@ const actorFinder = perConnection((db) => {
   const person = db.prepare<{ name: string }, [number]>(
     'SELECT email AS name FROM people WHERE id = ?',
   )
+  // As `keyName` of accounts/keys.ts.
   const key = db.prepare<{ name: string }, [number]>(
-    `SELECT coalesce(name, '…' || last_four) AS name FROM api_keys WHERE id = ?`,
+    "SELECT coalesce(name, 'Default') AS name FROM api_keys WHERE id = ?",
   )
   return (by: By | undefined): [(typeof ACTOR_KINDS)[number], string | null] => {
     if (by === undefined) return ['schedule', null]
@@ -77,15 +78,10 @@ export const eventRecorder = perConnection((db) => {
     `DELETE FROM link_events WHERE id IN (SELECT id FROM link_events WHERE link_id = ?
        ORDER BY id DESC LIMIT -1 OFFSET ${OF_LINK_MAX})`,
   )
-  const surplus = db.prepare<{ id: number }, [number]>(
-    `SELECT id FROM link_events WHERE account_id = ?
-     ORDER BY id DESC LIMIT 1 OFFSET ${OF_ACCOUNT_MAX}`,
+  const removeSurplus = db.prepare<null, [number]>(
+    `DELETE FROM link_events WHERE account_id = ?1 AND id <= (SELECT id FROM link_events
+       WHERE account_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${OF_ACCOUNT_MAX})`,
   )
-  const removals = [
-    `DELETE FROM link_event_links WHERE event_id IN (SELECT id FROM link_events
-       WHERE account_id = ?1 AND id <= ?2)`,
-    'DELETE FROM link_events WHERE account_id = ?1 AND id <= ?2',
-  ].map((sql) => db.prepare<null, [number, number]>(sql))
   const addLinks = db.prepare<null, [number, number, number]>(
     'INSERT INTO link_event_links (event_id, link_id, last_link) VALUES (?, ?, ?)',
   )
@@ -105,8 +101,7 @@ export const eventRecorder = perConnection((db) => {
     const about = [kind, ...actorOf('by' in by ? by.by : undefined), jsonOf(before), jsonOf(after)]
     const add = (linkId: number | null): number => {
       const id = Number(insert.run(linkId, accountId, by.now, ...about, count).lastInsertRowid)
-      const last = id % OF_ACCOUNT_SLACK === 0 ? surplus.get(accountId)?.id : undefined
-      if (last !== undefined) for (const removal of removals) removal.run(accountId, last)
+      if (id % OF_ACCOUNT_SLACK === 0) removeSurplus.run(accountId)
       return id
     }
     const batch = isPart

@@ -258,6 +258,33 @@ export const links = sqliteTable(
   ],
 )
 
+/**
+ * Checks of the destinations of links: see `checks/store.ts`. Triggers on `links` keep the account,
+ * and forget what was found when the destination changes.
+ */
+export const linkChecks = sqliteTable(
+  'link_checks',
+  {
+    linkId: integer('link_id').primaryKey(),
+    accountId: integer('account_id').notNull(),
+    checkedAt: integer('checked_at'),
+    /** The HTTP status of the last check, or why it had no response. */
+    status: text(),
+    /** The first failure since it last answered; null if the last answer was fine. */
+    failingSince: integer('failing_since'),
+    /** Failures since then. Checks that say nothing are not counted. */
+    failures: integer().notNull().default(0),
+    /** The next check; null if the link is not checked. */
+    dueAt: integer('due_at'),
+    /** 1: the account has downloaded codes to print. */
+    printed: integer().notNull().default(0),
+  },
+  (table) => [
+    index('link_checks_due').on(table.dueAt).where(sql`due_at IS NOT NULL`),
+    index('link_checks_dead').on(table.accountId).where(sql`failures >= 3`),
+  ],
+)
+
 /** Domains of short links beside that of `BASE_URL`, which is the primary one: see `addresses/`. */
 export const domains = sqliteTable(
   'domains',
@@ -401,7 +428,7 @@ export const linkEvents = sqliteTable(
 
 /**
  * The links of a batch. Those that it created have one row for all: their ids follow one another.
- * WITHOUT ROWID.
+ * A trigger on `link_events` removes them. WITHOUT ROWID.
  */
 export const linkEventLinks = sqliteTable(
   'link_event_links',
@@ -580,6 +607,108 @@ export const settings = sqliteTable('settings', {
 export const hostSettings = sqliteTable('host_settings', {
   name: text().primaryKey(),
   value: text().notNull(),
+})
+
+/** Receivers of signed webhooks: see `webhooks/`. */
+export const webhooks = sqliteTable(
+  'webhooks',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    url: text().notNull(),
+    /** Encrypted with the key of `secret.key`, and so is the one before. */
+    secret: bytes().notNull(),
+    oldSecret: bytes('old_secret'),
+    /** Until then, `oldSecret` signs too. */
+    oldEndsAt: integer('old_ends_at'),
+    /** A JSON array of names. */
+    events: text().notNull(),
+    enabled: integer().notNull().default(1),
+    /** The first failed attempt since the last success; null if there is none. */
+    failingSince: integer('failing_since'),
+    /** Null while it is enabled, and if a person has disabled it. */
+    disabledReason: text('disabled_reason'),
+    /** Deliveries that were dropped since the last event. */
+    dropped: integer().notNull().default(0),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [index('webhooks_account').on(table.accountId)],
+)
+
+/** What an account with webhooks has queued, and the number of its last event. */
+export const webhookQueues = sqliteTable('webhook_queues', {
+  accountId: integer('account_id').primaryKey(),
+  sequence: integer().notNull().default(0),
+  deliveries: integer().notNull().default(0),
+  bytes: integer().notNull().default(0),
+})
+
+/** Events that are not delivered to each webhook yet. */
+export const webhookEvents = sqliteTable(
+  'webhook_events',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    /** Counts up in the account. */
+    sequence: integer().notNull(),
+    type: text().notNull(),
+    /** A JSON array of `LinkSnapshot`: see `webhooks/events.ts`. */
+    body: text().notNull(),
+    /** 1: there were more links. */
+    more: integer().notNull().default(0),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [index('webhook_events_account').on(table.accountId, table.id)],
+)
+
+export const webhookDeliveries = sqliteTable(
+  'webhook_deliveries',
+  {
+    webhookId: integer('webhook_id').notNull(),
+    eventId: integer('event_id').notNull(),
+    /** The host of a cluster whose call has created the event, and that sends it. */
+    origin: text().notNull(),
+    attempts: integer().notNull().default(0),
+    /** Null while the webhook is disabled. */
+    nextAt: integer('next_at'),
+    /** Deliveries to the webhook that were dropped before this one. */
+    dropped: integer().notNull().default(0),
+  },
+  (table) => [
+    primaryKey({ columns: [table.eventId, table.webhookId] }),
+    index('webhook_deliveries_next')
+      .on(table.webhookId, table.nextAt, table.eventId)
+      .where(sql`next_at IS NOT NULL`),
+    index('webhook_deliveries_webhook').on(table.webhookId),
+  ],
+)
+
+/** The last attempts of each webhook. */
+export const webhookAttempts = sqliteTable(
+  'webhook_attempts',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    webhookId: integer('webhook_id').notNull(),
+    type: text().notNull(),
+    /** 0 for a test. */
+    sequence: integer().notNull(),
+    /** From 1. */
+    attempt: integer().notNull(),
+    /** Null if there was no response; then `error` says why. */
+    status: integer(),
+    error: text(),
+    ms: integer().notNull(),
+    at: integer().notNull(),
+  },
+  (table) => [index('webhook_attempts_webhook').on(table.webhookId, table.id)],
+)
+
+/** Links that the write that runs has deleted: a trigger adds them for accounts with webhooks. */
+export const webhookDeletedLinks = sqliteTable('webhook_deleted_links', {
+  /** That of the link. */
+  id: integer().primaryKey(),
+  /** A `LinkSnapshot`. */
+  snapshot: text().notNull(),
 })
 
 /**

@@ -22,13 +22,16 @@ export interface Subject<Reads, Scans, Writes> {
    * is stored together with the change, and if it throws, the write fails. It depends on the
    * database and the events only.
    */
-  onEvents?: ((db: Database) => EventReader) | undefined
+  onEvents?: ((db: Database) => WriteReader) | undefined
   /**
    * Statements that remove the rows of a deleted account, whose id is `?1`, in the transaction that
    * removes the account. Its links are gone.
    */
   forget: readonly string[]
 }
+
+/** `isNeeded`: false while it would ignore every event, so that none is made for it. */
+type WriteReader = EventReader & { isNeeded?: () => boolean }
 
 /** Prepares a function on a connection, once for each. */
 export type Prepare<Args, Result> = (db: Database) => (args: Args) => Result
@@ -143,6 +146,9 @@ export function perConnection<Prepared>(
     return found.value
   }
 }
+
+/** The host of a cluster whose call is being applied on a connection; empty for a host alone. */
+export const callOrigin = perConnection(() => ({ host: '' }))
 
 /** An operation on another thread. One without arguments needs none. */
 type Remote<Args, Result> = [Args] extends [never]
@@ -264,7 +270,8 @@ export function writeFunctions(subjects: Subjects, db: Database, host: WriterHos
       if (!declared.events || readers.length === 0) return run
       return (message: never) => {
         const packed = run(message)
-        settle(declared, { packed, message }, readers)
+        const needed = readers.filter(({ isNeeded }) => isNeeded?.() ?? true)
+        if (needed.length > 0) settle(declared, { packed, message }, needed)
         return packed
       }
     }),

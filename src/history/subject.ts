@@ -77,21 +77,14 @@ export const history = subject({
     prune: write({
       prepare(db) {
         // Ids and times have the same order.
-        const old = `IN (SELECT id FROM (SELECT id, at FROM link_events ORDER BY id LIMIT 500)
-          WHERE at < ?)`
-        const ofBatches = db.prepare(`DELETE FROM link_event_links WHERE event_id ${old}`)
-        const events = db.prepare(`DELETE FROM link_events WHERE id ${old}`)
-        return ({ now }: { now: number }): number => {
-          ofBatches.run(now - AGE_MAX_MS)
-          return events.run(now - AGE_MAX_MS).changes
-        }
+        const remove = db.prepare<null, [number]>(
+          `DELETE FROM link_events WHERE id IN (
+             SELECT id FROM (SELECT id, at FROM link_events ORDER BY id LIMIT 500) WHERE at < ?)`,
+        )
+        return ({ now }: { now: number }): number => remove.run(now - AGE_MAX_MS).changes
       },
     }),
   },
 
-  forget: [
-    `DELETE FROM link_event_links
-     WHERE event_id IN (SELECT id FROM link_events WHERE account_id = ?1)`,
-    'DELETE FROM link_events WHERE account_id = ?1',
-  ],
+  forget: ['DELETE FROM link_events WHERE account_id = ?1'],
 })

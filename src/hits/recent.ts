@@ -46,6 +46,14 @@ export class RecentHits {
     }
   }
 
+  /** The links with hits since a minute, by the start of their newest one. */
+  linksSince(now: number): number[] {
+    const minute = Math.floor(now / MINUTE)
+    const rows = [...this.#old, ...this.#young]
+    const recent = rows.filter(([key, row]) => key > 0 && row.minute >= minute)
+    return [...new Set(recent.map(([key]) => key))]
+  }
+
   /** Oldest minute first, the current one last. */
   perMinute({ counted, now }: { counted: CountedLinks; now: number }): number[] {
     const each = 'linkIds' in counted ? counted.linkIds.map((linkId) => ({ linkId })) : [counted]

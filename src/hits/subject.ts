@@ -33,5 +33,13 @@ export const hits = subject({
         return (query: Parameters<typeof recent.perMinute>[0]) => recent.perMinute(query)
       },
     }),
+
+    /** The links with hits since the minute of a time, from memory. */
+    linksSince: localWrite({
+      prepare(db) {
+        const recent = recentHits(db)
+        return ({ now }: { now: number }): number[] => recent.linksSince(now)
+      },
+    }),
   },
 })

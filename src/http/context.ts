@@ -16,6 +16,10 @@ export interface RequestContext {
 /** The part of Headers that readers of requests need. */
 export type RequestHeaders = Pick<Headers, 'get'>
 
+/** Whether a visitor asks not to be tracked. */
+export const isUntracked = (headers: { get(name: string): string | null | undefined }): boolean =>
+  headers.get('dnt') === '1' || headers.get('sec-gpc') === '1'
+
 /** The address of the connection on which a redirect thread received the request. */
 const peers = new WeakMap<Request, string>()
 

@@ -15,7 +15,7 @@ interface Answer {
 }
 
 /** The chapters of the description, in its order. */
-export const TAGS = ['Links', 'QR codes', 'Redirects', 'Status'] as const
+export const TAGS = ['Links', 'QR codes', 'Redirects', 'Webhooks', 'Status'] as const
 
 interface Description {
   /**
@@ -78,6 +78,13 @@ const CODE_PARAMETER = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9]{6,20}$', example: 'SPRING26' },
 }
 
+const ID_PARAMETER = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  schema: { type: 'integer', minimum: 1, format: 'int64' },
+}
+
 interface Described {
   describe?: (path: string, named: NamedSchemas) => DocumentDecoration
 }
@@ -105,12 +112,13 @@ export function describedBy(
 
 function operationOf(about: Description, path: string, named: NamedSchemas): DocumentDecoration {
   const hasCode = path.includes(':code')
+  const hasId = path.includes(':id')
   const content = bodyOf(about, named)
   const refusals = [
     ...(content || about.query ? [400] : []),
     ...(about.isPublic ? [] : [401]),
     ...(content ? [403, 413, 415] : []),
-    ...(hasCode ? [404] : []),
+    ...(hasCode || hasId ? [404] : []),
     429,
     500,
     // Only the API stops for maintenance.
@@ -125,6 +133,7 @@ function operationOf(about: Description, path: string, named: NamedSchemas): Doc
     security: about.isPublic ? [] : [{ apiKey: [] }],
     parameters: [
       ...(hasCode ? [CODE_PARAMETER] : []),
+      ...(hasId ? [ID_PARAMETER] : []),
       ...(about.query ? queryParameters(about.query) : []),
     ],
     ...(content && { requestBody: { required: true, content } }),

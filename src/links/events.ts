@@ -11,18 +11,19 @@ import type { CreatedLink, NamedLink } from './link.ts'
 interface About {
   addresses?: LinkEvent['addresses'] | undefined
   author?: LinkEvent['author']
+  at?: LinkEvent['at']
   changed?: LinkEvent['changed']
   url?: LinkEvent['url']
 }
 
-type PlainKind = 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored'
+type PlainKind = 'changed' | 'disabled' | 'enabled' | 'deleted' | 'restored' | 'dead' | 'alive'
 
 const NONE: readonly never[] = []
 
 export const linkEvent = <Kind extends PlainKind>(
   kind: Kind,
   { id, code, accountId }: NamedLink,
-  { addresses = NONE, changed = NONE, url, author }: About,
+  { addresses = NONE, changed = NONE, url, author, at }: About,
 ) => ({
   what: 'link' as const,
   kind,
@@ -33,6 +34,7 @@ export const linkEvent = <Kind extends PlainKind>(
   changed,
   url,
   author,
+  at,
 })
 
 /** Of a link that was created, or that the account had for the URL. */

@@ -102,7 +102,9 @@ const CodeField = z
   .regex(/^[A-Z0-9]{6,20}$/)
   .meta({ example: 'SPRING26' })
 export const AddressField = z.string().meta({ format: 'uri' })
-const TimeField = z.string().meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
+export const TimeField = z
+  .string()
+  .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
 const OwnPasscode = z
   .string()
   .regex(/^[A-Z0-9]{24}$/)

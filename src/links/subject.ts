@@ -82,10 +82,13 @@ export const links = subject({
     /** Gives links and aliases of a domain to the primary one. */
     leaveDomain: authoredWrite('owner', {
       prepare: (db) => linkWrites(db).leaveDomain,
-      events: ({ links, aliases }) => [
-        ...links.map((link) => linkEvent('changed', link, { changed: ['domain'] })),
+      events: ({ links, aliases }, command) => [
+        ...links.map((link) =>
+          linkEvent('changed', link, { changed: ['domain'], author: command?.author }),
+        ),
         ...aliases.map(({ path, ...link }) =>
           linkEvent('changed', link, {
+            author: command?.author,
             addresses: [{ domainId: PRIMARY_ID, path }],
             changed: ['aliases', 'domain_aliases'],
           }),
@@ -133,7 +136,8 @@ export const links = subject({
 
     deleteDue: write({
       prepare: (db) => linkWrites(db).deleteDue,
-      events: (links) => links.map((link) => linkEvent('deleted', link, {})),
+      events: (links, command) =>
+        links.map((link) => linkEvent('deleted', link, { at: command?.now })),
     }),
   },
 })

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { IS_DEAD } from '../checks/store.ts'
 import type { Code } from '../lib/code.ts'
 import type { LinkSource } from './count-index.ts'
 import { type SEARCH_SIZES, searches } from './search.ts'
@@ -31,6 +32,7 @@ const STATES = {
   expired: IS_OVER,
   scheduled: 'l.starts_at > ?2',
   unused: 'coalesce(h.count, 0) = 0',
+  dead: `EXISTS (SELECT 1 FROM link_checks WHERE link_id = l.id AND ${IS_DEAD})`,
 } as const
 export type LinkStateName = keyof typeof STATES
 export const LINK_STATES = Object.keys(STATES) as [LinkStateName, ...LinkStateName[]]

@@ -330,6 +330,7 @@ test.each<[LinkStateName, string[]]>([
   ['expired', ['used up', 'over']],
   ['scheduled', ['later']],
   ['unused', ['paused', 'over', 'later']],
+  ['dead', ['over']],
 ])('the links that are %s at a time', (is, names) => {
   using folder = temporaryFolder()
   const app = setUp(folder.path)
@@ -350,6 +351,14 @@ test.each<[LinkStateName, string[]]>([
   set(later, 'starts_at = 1001')
   for (const id of [plain, usedUp]) {
     app.db.run(`INSERT INTO hits (link_id, account_id, count) VALUES (${id}, 1, 2)`)
+  }
+  for (const [id, failures] of [
+    [plain, 2],
+    [over, 3],
+  ]) {
+    app.db.run(
+      `INSERT INTO link_checks (link_id, account_id, failures) VALUES (${id}, 1, ${failures})`,
+    )
   }
   const query = { accountId: 1, limit: 10, offset: 0, state: { is, at: 1000 } }
   const { total, links } = app.lists.listLinksSlice(query) ?? { total: 0, links: [] }

@@ -2,6 +2,7 @@ import type { Totals } from '../accounts/totals.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { CertificateSource } from '../certificates/status.ts'
 import type { Cluster } from '../cluster/cluster.ts'
+import type { Operations } from '../db/subject.ts'
 import type { HitFlusher } from '../hits/flush.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import type { RequestTally } from '../http/requests.ts'
@@ -12,6 +13,8 @@ import type { MaintenanceMode } from '../maintenance/mode.ts'
 import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
 import type { RedirectThreads } from '../redirect/threads.ts'
 import type { VisitFlusher } from '../visits/flush.ts'
+import type { Webhooks } from '../webhooks/control.ts'
+import type { webhooks } from '../webhooks/store.ts'
 import { familiesOf, type Sample, samples } from './exposition.ts'
 import type { Health } from './health.ts'
 import type { ThreadWatch } from './thread-watch.ts'
@@ -36,6 +39,8 @@ export interface MetricsSources {
   watch: Pick<ThreadWatch, 'isHanging'>
   writerWork: { readonly batchSize: Histogram; readonly seconds: Histogram }
   blocklist: Pick<Blocklist, 'state'>
+  webhooks: Pick<Webhooks, 'attempts'>
+  data: { webhooks: Pick<Operations<typeof webhooks>, 'totals'> }
   /** Absent without https. */
   certificates?: Pick<CertificateSource, 'status'> | undefined
   /** Absent where this host is alone. */
@@ -359,6 +364,18 @@ export const FAMILIES = {
       certificates?.status().source === 'acme'
         ? samples('result', certificates.status().orders)
         : undefined,
+  ),
+  hopcode_webhooks: gauge('Webhooks of all accounts, by state.', ({ data }) => {
+    const { active, failing, disabled } = data.webhooks.totals()
+    return samples('state', { active, failing, disabled })
+  }),
+  hopcode_webhook_deliveries_queued: gauge(
+    'Deliveries that wait, those of disabled webhooks included.',
+    ({ data }) => data.webhooks.totals().queued,
+  ),
+  hopcode_webhook_attempts_total: counter(
+    'Requests to webhooks that this host has sent, by result.',
+    ({ webhooks }) => samples('result', webhooks.attempts),
   ),
   hopcode_connections_ended_total: counter(
     'Connections that were closed because there were too many, or too much memory was in use.',

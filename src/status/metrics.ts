@@ -17,7 +17,7 @@ export class WriterWork {
 
 interface MetricsDeps extends MetricsSources {
   databaseFile: string
-  data: { totals: Operations<typeof totals> }
+  data: MetricsSources['data'] & { totals: Operations<typeof totals> }
 }
 
 /** The page /-/metrics. */

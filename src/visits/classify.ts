@@ -1,4 +1,5 @@
 import type { RecordedVisit } from '../hot/visit-ring.ts'
+import { isUntracked } from '../http/context.ts'
 import { agentClassifier } from './agents.ts'
 import { isPrefetch } from './bots.ts'
 import { type CountrySettings, countryFinder } from './country-header.ts'
@@ -29,7 +30,7 @@ export function visitClassifier(settings: CountrySettings) {
   const findCountry = countryFinder(settings)
 
   return ({ client, query, headers }: RecordedVisit): readonly VisitKey[] | undefined => {
-    if (headers.get('dnt') === '1' || headers.get('sec-gpc') === '1') return undefined
+    if (isUntracked(headers)) return undefined
     const agent = agentKeys(headers.get('user-agent') ?? '')
     if (agent.length === 1) return agent
     if (isPrefetch((name) => headers.get(name))) return [visitKey('bot', 'prefetch')]

@@ -18,6 +18,7 @@ import {
 } from './shared-attacks.ts'
 import { tls } from './tls.ts'
 import { visitors } from './visitor-attacks.ts'
+import { webhooks } from './webhooks.ts'
 import { zips } from './zips.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
@@ -58,4 +59,5 @@ export const ATTACKS: readonly Attack[] = [
   zips,
   drawnImages,
   sheets,
+  webhooks,
 ]

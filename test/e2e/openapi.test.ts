@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { VERSION } from '../../src/lib/version.ts'
 import { JSON_TYPE, testApp } from '../support/app.ts'
-import { ALL, ENDPOINTS, nameOf } from '../support/endpoints.ts'
+import { ALL, ENDPOINTS, nameOf, WEBHOOKS } from '../support/endpoints.ts'
 import { describeApi } from '../support/openapi.ts'
 
 /** The published API description against the contract. */
@@ -39,10 +39,11 @@ test('the document names exactly the twelve endpoints and those beyond the spec,
   await using app = await testApp()
   const { operations } = await describeApi(app)
   expect(ENDPOINTS).toHaveLength(12)
-  expect([...operations.keys()].sort()).toEqual(ALL.map(nameOf).sort())
+  const all = [...ALL, ...WEBHOOKS]
+  expect([...operations.keys()].sort()).toEqual(all.map(nameOf).sort())
   const ids = [...operations.values()].map(({ operationId }) => operationId)
-  expect(new Set(ids).size).toBe(ALL.length)
-  for (const endpoint of ALL) {
+  expect(new Set(ids).size).toBe(all.length)
+  for (const endpoint of all) {
     const operation = operations.get(nameOf(endpoint))
     expect(operation?.security).toEqual(endpoint.needsKey ? [{ apiKey: [] }] : [])
     expect(operation?.summary).toMatch(/./)
@@ -64,6 +65,7 @@ const QUERIES: Record<string, string[]> = {
   'GET /api/links/{code}/history': ['query before', 'query limit'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
   'GET /api/visits': VISITS_QUERY,
+  'GET /api/webhooks/{id}/deliveries': ['query limit'],
   'GET /api/links/{code}/visits': VISITS_QUERY,
   'GET /api/qr/{code}': [
     'query capitals',
@@ -87,6 +89,7 @@ const FIELDS: Record<string, string[]> = {
   'POST /api/update': ['code', 'passcode', 'url'],
   'POST /api/delete': ['code', 'passcode'],
   'POST /api/bulk-shorten': ['urls'],
+  'POST /api/webhooks': ['url', 'events'],
 }
 
 const SETTABLE = [
@@ -112,6 +115,7 @@ const OPTIONAL_FIELDS: Record<string, string[]> = {
   'POST /api/shorten': ['code', ...SETTABLE],
   'POST /api/reserve': SETTABLE,
   'PATCH /api/links/{code}': ['url', ...SETTABLE],
+  'PATCH /api/webhooks/{id}': ['enabled', 'events', 'url'],
 }
 
 test('every operation documents each parameter once, as the contract lists them', async () => {
@@ -123,7 +127,10 @@ test('every operation documents each parameter once, as the contract lists them'
   ])
   const wanted = [...operations.keys()].map((name) => [
     name,
-    [...(name.includes('{code}') ? ['path code, required'] : []), ...(QUERIES[name] ?? [])],
+    [
+      ...[/\{(\w+)\}/.exec(name)?.[1]].flatMap((part) => (part ? [`path ${part}, required`] : [])),
+      ...(QUERIES[name] ?? []),
+    ],
   ])
   expect(Object.fromEntries(found)).toEqual(Object.fromEntries(wanted))
 })

@@ -70,6 +70,17 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
 
 export const ALL: readonly Endpoint[] = [...ENDPOINTS, ...BEYOND_THE_SPEC]
 
+/** Those of webhooks, whose chapter is `webhooks.test.ts`. */
+export const WEBHOOKS: readonly Endpoint[] = [
+  read('/api/webhooks', { needsKey: true }),
+  write('/api/webhooks'),
+  { ...write('/api/webhooks/{id}'), method: 'PATCH' },
+  { ...write('/api/webhooks/{id}'), method: 'DELETE' },
+  write('/api/webhooks/{id}/rotate'),
+  write('/api/webhooks/{id}/test'),
+  read('/api/webhooks/{id}/deliveries', { needsKey: true }),
+]
+
 /** The path with a code in it. */
 export const pathOf = ({ path }: Endpoint, code = 'ABCDEF'): string => path.replace('{code}', code)
 

@@ -14,7 +14,7 @@ import { longTime } from '../ui/local-time.ts'
 
 /** Events of links in sentences. */
 
-interface TableProps {
+interface ListProps {
   path: string
   find: (page: Omit<EventPage, 'id'>) => { events: readonly EventRow[]; next: string | null }
   what: (row: EventRow) => Value
@@ -23,20 +23,21 @@ interface TableProps {
 }
 
 /** A page of events, newest first. Throws `invalid_value` for a page that is none. */
-export function eventTable(
+export function eventList(
   { user, query: { before } }: PageContext,
-  { path, find, what, form }: TableProps,
+  { path, find, what, form }: ListProps,
 ): Html {
   parseWith(HistoryQuery.pick({ before: true }), { before })
   const { events, next } = find({ before, limit: PAGE_SIZE })
   if (events.length === 0) return html`<p>There are no changes.</p>`
-  const table = parts.table('Changes, the newest first', events, {
-    What: (row) => html`${sentence(eventOf(row), what(row), user.zone)}`,
-    When: (row) => parts.time(row.at),
-    ...(form && { Action: { isHidden: true, cell: (row) => form(eventOf(row)) } }),
+  const items = events.map((row) => {
+    const event = eventOf(row)
+    const clause = CLAUSES[event.kind](event, what(row), user.zone)
+    return html`<li><div>${actorOf(event)} ${clause}
+      <div class="hint">${parts.time(row.at)}</div></div>${form?.(event)}</li>`
   })
   const older = next !== null && parts.linkButton('Older →', `${path}?before=${next}`)
-  return html`${table}${older}`
+  return html`<ul class="plain-list events">${items}</ul>${older}`
 }
 
 export function historyCard(context: PageContext, { id, code, url }: Link): Html {
@@ -44,10 +45,11 @@ export function historyCard(context: PageContext, { id, code, url }: Link): Html
   const path = `${linkPath(code)}/history`
   const isFormer = ({ kind, before }: HistoryEvent) =>
     kind === 'destination' && before !== null && before !== url
-  const table = eventTable(context, {
+  const list = eventList(context, {
     path,
     find: (page) => deps.data.history.pageOfLink({ ...page, id }),
-    what: ({ links }) => (links > 1 ? `this and ${parts.plural(links - 1, 'other link')}` : 'it'),
+    what: ({ links }) =>
+      links > 1 ? `this and ${parts.plural(links - 1, 'other link')}` : 'the link',
     form: (event) =>
       isFormer(event) &&
       parts.buttonForm(user, path, 'Put back', {
@@ -55,7 +57,7 @@ export function historyCard(context: PageContext, { id, code, url }: Link): Html
         title: `Put back ${event.before}`,
       }),
   })
-  return parts.card('History', table)
+  return parts.card('History', list)
 }
 
 /** Gives a link a former destination again. */
@@ -63,9 +65,6 @@ export async function putBack({ deps, user, form }: PageContext, { code }: Link)
   const { url } = parseWith(ShortenBody, { url: form.text('url') })
   await updateOwnedLink(deps, user.account, { code, url })
 }
-
-const sentence = (event: HistoryEvent, what: Value, zone: string): Html =>
-  html`${actorOf(event)} ${CLAUSES[event.kind](event, what, zone)}.`
 
 const ACTORS = {
   command_line: 'The operator, by a command,',
@@ -78,9 +77,10 @@ function actorOf({ actor: { kind, name } }: HistoryEvent): Html {
   return html`${kind === 'key' && 'The API key '}<strong>${name ?? 'unknown'}</strong>`
 }
 
-const urlOf = (value: unknown): Value => (value === null ? 'none' : destination(String(value)))
+const urlOf = (value: unknown): Value => destination(String(value))
 const countOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
-const joined = (value: unknown): string => (countOf(value) > 0 ? [value].flat().join(', ') : 'none')
+const joined = (verb: string, value: unknown): string =>
+  countOf(value) > 0 ? `, ${verb} ${[value].flat().join(', ')}` : ''
 
 /** What follows the actor. */
 const CLAUSES: Readonly<
@@ -91,11 +91,15 @@ const CLAUSES: Readonly<
       ? html`created ${what} with the destination ${urlOf(after)}`
       : html`${after === null ? 'created' : 'imported'} ${what}`,
   destination: ({ before, after }, what) =>
-    html`changed the destination of ${what} from ${urlOf(before)} to ${urlOf(after)}`,
+    before === null
+      ? html`set the destination of ${what} to ${urlOf(after)}`
+      : html`changed the destination of ${what} from ${urlOf(before)} to ${urlOf(after)}`,
   destinations: ({ after }, what) =>
     html`changed the destinations by rule of ${what}: now ${countOf(after)}`,
-  aliases: ({ before, after }, what) =>
-    html`changed the aliases of ${what}: removed ${joined(before)}, added ${joined(after)}`,
+  aliases: ({ before, after }, what) => {
+    const changes = joined('removed', before) + joined('added', after)
+    return html`changed the aliases of ${what}${changes}`
+  },
   domain: ({ after }, what) =>
     html`moved ${what} to the domain ${String(after ?? 'of this service')}`,
   password: (_, what) => html`changed the password of ${what}`,
@@ -106,7 +110,8 @@ const CLAUSES: Readonly<
   enabled: (_, what) => html`enabled ${what} again`,
   deleted: (_, what) => html`deleted ${what}`,
   restored: (_, what) => html`restored ${what}`,
-  dead: (_, what) => html`found that the destination of ${what} does not answer`,
+  dead: ({ after }, what) =>
+    html`found that the destination of ${what} does not answer: ${String(after)}`,
   alive: (_, what) => html`found that the destination of ${what} answers again`,
 }
 

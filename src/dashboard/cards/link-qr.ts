@@ -44,7 +44,10 @@ export async function qrFile(context: PageContext, format: keyof typeof TYPES): 
     const bytes = await deps.images.render(link, options, link.accountId, { address })
     // The preview is a picture of the page, and no file that somebody keeps.
     const isPreview = request.headers.get('sec-fetch-dest') === 'image'
-    if (!isPreview && hasRole(user.role, 'editor')) await keepRef(context, options)
+    if (!isPreview && hasRole(user.role, 'editor')) {
+      await keepPrinted(context, [link])
+      await keepRef(context, options)
+    }
     const name = `${fileNameOf(address)}.${format}`
     return fileResponse(bytes, { name, type: TYPES[format] })
   } catch (error) {
@@ -53,6 +56,15 @@ export async function qrFile(context: PageContext, format: keyof typeof TYPES): 
     if (!isRefused || !/\btext\/html\b/.test(request.headers.get('accept') ?? '')) throw error
     return seeOther(`${linkPath(link.code)}/qr?${new URLSearchParams(definedOf(query))}`)
   }
+}
+
+/** The destination of a printed code is checked even if nobody follows it. */
+export async function keepPrinted(
+  context: PageContext,
+  links: readonly Pick<Link, 'id'>[],
+): Promise<void> {
+  const linkIds = links.map(({ id }) => id)
+  await context.deps.data.checks.notePrinted({ author: authorOf(context), linkIds })
 }
 
 /** Analytics then shows the visits of this source as scans. */

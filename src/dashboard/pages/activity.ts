@@ -1,7 +1,7 @@
 import { eventOf } from '../../history/schema.ts'
 import type { EventPage, EventRow } from '../../history/subject.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { eventTable } from '../cards/history.ts'
+import { eventList } from '../cards/history.ts'
 import { admin, signedInPages } from '../page-routes.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
@@ -16,8 +16,8 @@ export const activityPages = signedInPages({
       const { deps, user } = context
       const { id } = user.account
       const find = (part: Omit<EventPage, 'id'>) => deps.data.history.pageOfAccount({ ...part, id })
-      const table = eventTable(context, { path: PATH, find, what: linksOf })
-      return page(context, { title: 'Activity', at: PATH, main: parts.card('Changes', table) })
+      const list = eventList(context, { path: PATH, find, what: linksOf })
+      return page(context, { title: 'Activity', at: PATH, main: parts.card('Changes', list) })
     },
     { offers: [{ label: 'Activity', section: 'account', words: 'history changes audit' }] },
   ),

@@ -23,6 +23,7 @@ import {
   addressText,
   badge,
   badgesOf,
+  deadText,
   destination,
   type LinkState,
   linkPath,
@@ -126,7 +127,8 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
   const properties = deps.data.properties.propertiesOf(link.id)
   const disabled = deps.data.moderation.findByCode(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
-  const about = { disabled, isBlocked: isBlocked(deps, link.url), now: deps.clock() }
+  const dead = deps.checks?.findDead([link.id]).get(link.id)
+  const about = { disabled, dead, isBlocked: isBlocked(deps, link.url), now: deps.clock() }
   const state = { link: counted, properties, zone: user.zone, ...about }
   const path = linkPath(link.code)
   const tabs = TABS.filter(
@@ -145,6 +147,7 @@ async function linkPage(context: PageContext, tab: Tab): Promise<Response> {
     main: html`
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, state)}
+      ${deadNotice(user, state)}
       ${await contentOf(context, tab, state)}`,
   })
 }
@@ -201,6 +204,18 @@ function stoppedNotice(deps: DashboardDeps, state: ZonedState): Html | false {
       : html`<strong>The operator of this service has disabled this link.</strong> Its visitors get
           “Link disabled”. The reason: ${disabled}`
   return parts.notice('bad', html`<p>${reason}</p>`)
+}
+
+/** The destination did not answer for days. Visitors are redirected as before. */
+function deadNotice(user: CurrentUser, { link, dead }: ZonedState): Html | false {
+  if (!dead) return false
+  const settings = `${linkPath(link.code)}/settings`
+  const change = parts.offer(
+    user,
+    settings,
+    html` <a href="${settings}#field-url">Change the destination</a>`,
+  )
+  return parts.notice('bad', html`<p><strong>${deadText(dead)}.</strong>${change}</p>`)
 }
 
 /** What visitors get, the destination, and facts about the link. */

@@ -95,10 +95,19 @@ export async function linksPage(context: PageContext, created?: Created): Promis
     main: html`
       ${createForm(context, false)}
       <div id="toasts">${created ? createdToast(context, created) : doneToast(context)}</div>
+      ${deadTile(context)}
       ${await listSection(context, table, false)}
       ${iconSymbols(['copy', 'external-link', 'qr-code'])}
       ${listDialogs(context.user)}`,
   })
+}
+
+/** The number of links whose destinations do not answer, if there are any. */
+function deadTile({ deps, user }: PageContext): Html | false {
+  const dead = deps.checks?.countDead(user.account.id) ?? 0
+  if (dead === 0) return false
+  const found = `${parts.plural(dead, 'destination')} ${dead === 1 ? 'does' : 'do'} not answer`
+  return parts.notice('bad', html`<p><a href="/app/links?state=dead">${found}</a></p>`)
 }
 
 /** Messages over the list of links. */

@@ -8,7 +8,7 @@ import { type DetailedLink, withDetails } from '../../links/properties.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { exportLinks } from '../../lists/export.ts'
 import type { PageContext, Query } from '../auth/guard.ts'
-import { keepRef } from '../cards/link-qr.ts'
+import { keepPrinted, keepRef } from '../cards/link-qr.ts'
 import { type PageFunction, signedInPages, viewer } from '../page-routes.ts'
 import {
   captionText,
@@ -49,16 +49,17 @@ export const printPages = signedInPages({
   [`GET ${PATH}/labels.pdf`]: viewer(
     orOnPage(async (context) => {
       const { deps, user } = context
-      const { sheets, choice } = await chosenSheets(context)
+      const { sheets, choice, links } = await chosenSheets(context)
       const missing = await deps.images.findMissing(captionText(choice), user.account.id)
       if (missing.length > 0) throw refuse(`${labelOf('caption')}: ${missingText(missing)}`)
       const pdf = await deps.images.sheetPdf(sheets, user.account.id)
-      await keepSeries(context, choice)
+      await keepSheets(context, choice, links)
       return fileResponse(pdf, { name: 'hopcode-labels.pdf', type: 'application/pdf' })
     }),
   ),
   [`GET ${PATH}/keep`]: viewer(async (context) => {
-    await keepSeries(context, (await chosenSheets(context)).choice)
+    const { choice, links } = await chosenSheets(context)
+    await keepSheets(context, choice, links)
     return noContent([])
   }),
   [`GET ${PATH}/codes.zip`]: viewer(
@@ -72,6 +73,7 @@ export const printPages = signedInPages({
       const missing = await deps.images.findMissing(options.caption, user.account.id)
       if (missing.length > 0) problems.preset = missingText(missing)
       requireNone(problems)
+      if (hasRole(user.role, 'editor')) await keepPrinted(context, links)
       return zipOf(context, links, { ...options, format: format ?? 'png' })
     }),
   ),
@@ -90,11 +92,15 @@ function orOnPage(file: PageFunction): PageFunction {
   }
 }
 
-/** The words of numbered labels: Analytics then shows visits with them as scans. */
-async function keepSeries(context: PageContext, { series }: PrintChoice): Promise<void> {
-  if (series?.word && hasRole(context.user.role, 'editor')) {
-    await keepRef(context, { ref: series.word })
-  }
+/** Numbered labels have a word: Analytics then shows visits with it as scans. */
+async function keepSheets(
+  context: PageContext,
+  { series }: PrintChoice,
+  links: readonly DetailedLink[],
+): Promise<void> {
+  if (!hasRole(context.user.role, 'editor')) return
+  await keepPrinted(context, links)
+  if (series?.word) await keepRef(context, { ref: series.word })
 }
 
 /** The selected links that still exist, or those of a list with its filter: the newest `max`. */
@@ -135,7 +141,7 @@ async function chosenSheets(context: PageContext) {
   const choice = readChoice(context, links.length === 1)
   requireNone(choice.problems)
   if (links.length === 0) throw new AppError('page_not_found')
-  return { choice, sheets: sheetsOf(context, choice, links) }
+  return { choice, links, sheets: sheetsOf(context, choice, links) }
 }
 
 async function printPage(context: PageContext): Promise<Response> {

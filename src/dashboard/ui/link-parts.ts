@@ -1,6 +1,8 @@
 import { decodePath } from '../../addresses/address.ts'
 import { readableHost } from '../../addresses/shown-host.ts'
 import type { PublicUrls } from '../../addresses/urls.ts'
+import type { DeadDestination } from '../../checks/store.ts'
+import { isoTime } from '../../lib/clock.ts'
 import { toCode } from '../../lib/code.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { CountedLink } from '../../links/link.ts'
@@ -109,18 +111,33 @@ export interface Badge {
 export const badge = ({ label, kind, title }: Badge): Html =>
   html`<span ${attributes({ class: `badge ${kind}`, title })}>${label}</span>`
 
+const DEAD_TEXTS: Readonly<Record<string, string>> = {
+  no_such_name: 'The host of its destination does not exist',
+  refused: 'The host of its destination refuses connections',
+  bad_certificate: 'The host of its destination has no valid certificate',
+}
+
+/** What the checks of a destination have found. */
+export function deadText({ status, failingSince }: DeadDestination): string {
+  const found = DEAD_TEXTS[status] ?? `Its destination answers ${status}`
+  return `${found}, since ${isoTime(failingSince).slice(0, 10)}`
+}
+
 export interface LinkState {
   link: CountedLink
   properties: LinkProperties
   /** Why the operator disabled the code. */
   disabled: string | undefined
+  /** Absent if its destination answers, as far as is known. */
+  dead?: DeadDestination | undefined
   /** The host of the destination is on the blocklist. */
   isBlocked: boolean
   now: number
 }
 
 /** Why visitors do not reach the destination, or not at once. */
-export function badgesOf({ link, properties, disabled, isBlocked, now }: LinkState): Badge[] {
+export function badgesOf(state: LinkState): Badge[] {
+  const { link, properties, disabled, dead, isBlocked, now } = state
   const { paused, starts_at, expires_at, max_hits, delete_at } = properties
   const isOver =
     (expires_at !== null && expires_at <= now) || (max_hits !== null && link.hitCount >= max_hits)
@@ -129,6 +146,7 @@ export function badgesOf({ link, properties, disabled, isBlocked, now }: LinkSta
     disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
     isBlocked && { label: 'Blocked', kind: 'bad', title: 'Its destination is on the blocklist' },
     delete_at !== null && { label: 'Deleted', kind: 'bad' },
+    dead !== undefined && { label: 'Does not answer', kind: 'bad', title: deadText(dead) },
     link.url === null && { label: 'No destination', kind: 'note' },
     paused && { label: 'Paused', kind: 'note' },
     properties.password !== null && { label: 'Password', kind: 'note' },

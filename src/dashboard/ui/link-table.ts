@@ -39,6 +39,8 @@ export interface LinkTable extends TableQuery {
   /** All matches. */
   total: number
   linkCount: number
+  /** Destinations are checked for whether they answer. */
+  hasChecks: boolean
   rows: readonly Html[]
 }
 
@@ -48,6 +50,7 @@ const STATE_LABELS: Readonly<Record<LinkStateName, string>> = {
   expired: 'Expired',
   scheduled: 'Not started',
   unused: 'Never followed',
+  dead: 'Does not answer',
 }
 const isState = (text: string): text is LinkStateName => Object.hasOwn(STATE_LABELS, text)
 
@@ -109,7 +112,8 @@ export async function loadTable(context: PageContext, query: TableQuery): Promis
   const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   const { total, links } = await deps.pages.findPage({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
-    return { ...query, total, linkCount, rows: await renderRows(deps, links, query.search) }
+    const rows = await renderRows(deps, links, query.search)
+    return { ...query, total, linkCount, hasChecks: deps.checks !== undefined, rows }
   }
   const earlier = Math.min(lastPage(reachable({ ...query, total })), page - 1)
   return loadTable(context, { ...query, page: earlier })
@@ -150,6 +154,7 @@ async function renderRows(
   )
   const reasons = data.moderation.findReasons(links.map(({ code }) => code))
   const aliases = deps.data.aliases.ofLinks(links.map(({ id }) => id))
+  const dead = deps.checks?.findDead(links.map(({ id }) => id))
   const now = clock()
   return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {
     const { code, url, properties } = link
@@ -158,7 +163,14 @@ async function renderRows(
       link,
       aliases: aliases.get(link.id) ?? [],
       addresses,
-      badges: badgesOf({ link, properties, disabled: reasons.get(code), isBlocked, now }),
+      badges: badgesOf({
+        link,
+        properties,
+        disabled: reasons.get(code),
+        dead: dead?.get(link.id),
+        isBlocked,
+        now,
+      }),
       days: days.get(link.id),
       now,
       search,
@@ -279,7 +291,9 @@ function toolbar(user: CurrentUser, table: LinkTable, tags: readonly string[]): 
         label: 'State',
         choices: [
           { value: '', label: 'All states' },
-          ...Object.entries(STATE_LABELS).map(([value, label]) => ({ value, label })),
+          ...Object.entries(STATE_LABELS)
+            .filter(([value]) => value !== 'dead' || table.hasChecks || state === 'dead')
+            .map(([value, label]) => ({ value, label })),
         ],
         value: state,
       })}

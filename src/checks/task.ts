@@ -1,0 +1,127 @@
+import type { Database } from 'bun:sqlite'
+import { canonicalHost } from '../blocklist/match.ts'
+import { newestHour } from '../hits/hours.ts'
+import { dayOf, HOURS_OF_DAY, hourOf } from '../hits/series.ts'
+import { MINUTE } from '../lib/clock.ts'
+import { VERSION } from '../lib/version.ts'
+import type { OpenTask } from '../outgoing/thread.ts'
+import type { CheckResult } from './store.ts'
+import { checkDestination, type Finding } from './verdict.ts'
+
+/** The page that explains the checks. */
+export const CHECKER_PATH = '/-/checker'
+
+/** Links that are read at once: memory and transactions stay bounded. */
+const PAGE = { due: 100, swept: 500 }
+/** Checks at a time, of the 16 requests of the sender. */
+const AT_ONCE = 8
+const PAUSE_MS = MINUTE
+const FOLLOWED_DAYS = 30
+
+interface Candidate {
+  id: number
+  url: string | null
+  /** The beginning of `hits.hours`. */
+  hours: Uint8Array | null
+  printed: number | null
+  dueAt: number | null
+  /** 1: visitors of the link may reach its destination. */
+  isOpen: number
+}
+
+const CANDIDATE = `l.id, l.url, substr(h.hours, 1, 8) AS hours, printed, due_at AS dueAt,
+  l.url IS NOT NULL AND l.delete_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM disabled_codes d WHERE d.code = l.code)
+    AND NOT EXISTS (SELECT 1 FROM accounts a
+                    WHERE a.id = l.account_id AND links_disabled_at IS NOT NULL) AS isOpen`
+
+/** Whether a link is to be checked: it was followed in the last 30 days, or printed. */
+function isChecked({ hours, printed, isOpen }: Candidate, now: number): boolean {
+  const followed = newestHour(hours) ?? 0
+  return isOpen === 1 && (printed === 1 || followed > hourOf(now) - FOLLOWED_DAYS * HOURS_OF_DAY)
+}
+
+/**
+ * Checks the destinations of links: the URL of the link, not those of its rules. Each link has its
+ * time in the week; one that fails is checked again after a day. Once a day, a sweep over all links
+ * finds those that are to be checked from now on. No URL is ever logged.
+ */
+export const destinationChecks: OpenTask = ({ db, sender, clock, baseUrl, call }) => {
+  const { listDue, sweep, isOwnHost } = reads(db, baseUrl)
+  const options = {
+    sender,
+    userAgent: `Hopcode/${VERSION} (+${baseUrl}${CHECKER_PATH})`,
+    isOwnHost,
+  }
+  let sweptDay: number | undefined
+  let sweptTo = 0
+
+  const findNew = async (now: number): Promise<boolean> => {
+    if (sweptDay === dayOf(hourOf(now))) return false
+    const links = sweep.all(sweptTo)
+    const linkIds = links.filter((one) => one.dueAt === null && isChecked(one, now))
+    if (linkIds.length > 0) {
+      await call('checks.schedule', { linkIds: linkIds.map(({ id }) => id), now })
+    }
+    const isOver = links.length < PAGE.swept
+    sweptTo = isOver ? 0 : (links.at(-1)?.id ?? 0)
+    if (isOver) sweptDay = dayOf(hourOf(now))
+    return !isOver
+  }
+
+  const checkDue = async (now: number): Promise<boolean> => {
+    const due = listDue.all(now)
+    const silent = new Set<string>()
+    const results: CheckResult[] = []
+    const check = async (url: string): Promise<Finding> => {
+      const { host } = new URL(url)
+      // A host that does not answer would hold up all others.
+      if (silent.has(host)) return { outcome: 'unknown', status: 'timeout' }
+      const finding = await checkDestination(url, options)
+      if (finding.status === 'timeout') silent.add(host)
+      return finding
+    }
+    const waiting = due.values()
+    const work = async () => {
+      for (const one of waiting) {
+        const { id: linkId, dueAt, url } = one
+        const finding = url !== null && isChecked(one, now) ? await check(url) : undefined
+        results.push({ linkId, dueAt: dueAt ?? 0, finding })
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    if (results.length > 0) await call('checks.record', { results, now: clock() })
+    return due.length === PAGE.due
+  }
+
+  return {
+    async run() {
+      if (!(await call('checks.isMine', undefined))) return PAUSE_MS
+      const now = clock()
+      const isSweeping = await findNew(now)
+      const isBehind = await checkDue(now)
+      return isSweeping || isBehind ? 0 : PAUSE_MS
+    },
+  }
+}
+
+function reads(db: Database, baseUrl: string) {
+  const own = canonicalHost(new URL(baseUrl).hostname)
+  const domain = db.prepare<object, [string]>('SELECT 1 FROM domains WHERE host = ?')
+  return {
+    listDue: db.prepare<Candidate, [number]>(
+      `SELECT ${CANDIDATE} FROM link_checks c JOIN links l ON l.id = c.link_id
+       LEFT JOIN hits h ON h.link_id = l.id
+       WHERE due_at <= ? ORDER BY due_at LIMIT ${PAGE.due}`,
+    ),
+    sweep: db.prepare<Candidate, [number]>(
+      `SELECT ${CANDIDATE} FROM links l LEFT JOIN hits h ON h.link_id = l.id
+       LEFT JOIN link_checks c ON c.link_id = l.id
+       WHERE l.id > ? ORDER BY l.id LIMIT ${PAGE.swept}`,
+    ),
+    isOwnHost: (hostname: string): boolean => {
+      const host = canonicalHost(hostname)
+      return host === own || domain.get(host) !== null
+    },
+  }
+}

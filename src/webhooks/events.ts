@@ -1,0 +1,245 @@
+/** How writes become events for webhooks of an account, inside the transaction of each write. */
+
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import { domainIdOf } from '../addresses/address.ts'
+import type { Event, LinkEvent } from '../db/events.ts'
+import { callOrigin, perConnection } from '../db/subject.ts'
+import { assert } from '../lib/assert.ts'
+import type { Code } from '../lib/code.ts'
+
+export const LINK_EVENTS = [
+  'link.created',
+  'link.updated',
+  'link.deleted',
+  'link.disabled',
+  'link.hits',
+  'link.dead',
+  'link.alive',
+] as const
+export type LinkEventType = (typeof LINK_EVENTS)[number]
+
+/** A link as an event stores it. `url`: null for a link with a password. */
+export interface LinkSnapshot {
+  code: Code
+  domain: number
+  url: string | null
+  title: string | null
+  tags: string[]
+  created_at: number
+  hit_count: number
+}
+
+/** Links in a body, except that of `link.hits`. */
+const LINKS_MAX = 100
+export const HIT_LINKS_MAX = 1000
+/** UTF-8 bytes of a body, with some room for what is around its links. */
+const BODY_BYTES_MAX = 255 * 1024
+/** What a link grows by in the body: its short URL, and its time as text. */
+const LINK_GROWTH_BYTES = 340
+
+/** Deliveries that an account has queued, and bytes of their events. */
+export const DELIVERIES_MAX = 10_000
+export const QUEUE_BYTES_MAX = 16 * 1024 * 1024
+
+interface NewEvent {
+  accountId: AccountId
+  type: LinkEventType
+  at: number
+  /** The links did not fit into one event. */
+  more?: boolean | undefined
+}
+
+/** Parts of a list whose texts fit into a body each. */
+export function partsOf(texts: readonly string[], linksMax = LINKS_MAX): string[][] {
+  const parts: string[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const text of texts) {
+    const size = Buffer.byteLength(text) + LINK_GROWTH_BYTES
+    const last = parts.at(-1)
+    if (last && last.length < linksMax && bytes + size <= BODY_BYTES_MAX) {
+      last.push(text)
+      bytes += size
+    } else {
+      parts.push([text])
+      bytes = size
+    }
+  }
+  return parts
+}
+
+/** Reads links as JSON of `LinkSnapshot`, in the order of their ids. */
+export const snapshotReader = perConnection((db) => {
+  const find = db.prepare<{ id: number; accountId: AccountId; text: string }, [string]>(
+    `SELECT id, account_id AS accountId, json_object(
+       'code', code, 'domain', ${domainIdOf('domain_id')},
+       'url', iif(password IS NULL, url, NULL), 'title', title,
+       'tags', json(coalesce(tags, '[]')), 'created_at', created_at,
+       'hit_count', coalesce((SELECT count FROM hits WHERE link_id = links.id), 0)) AS text
+     FROM links WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+  )
+  return (ids: readonly number[]) => find.all(JSON.stringify(ids))
+})
+
+/**
+ * Adds events to the queues of an account's webhooks. `links`: JSON of each. `only`: the webhooks
+ * that get it, if not all that asked for the type.
+ */
+export const eventQueue = perConnection((db: Database) => {
+  const targets = db.prepare<{ id: number }, [AccountId, string]>(
+    `SELECT id FROM webhooks WHERE account_id = ?1 AND enabled = 1
+       AND EXISTS (SELECT 1 FROM json_each(events) WHERE value = ?2)
+       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND disabled_at IS NULL)`,
+  )
+  const take = db.prepare<{ sequence: number; deliveries: number; bytes: number }, [AccountId]>(
+    `INSERT INTO webhook_queues (account_id, sequence) VALUES (?, 1)
+     ON CONFLICT (account_id) DO UPDATE SET sequence = sequence + 1
+     RETURNING sequence, deliveries, bytes`,
+  )
+  const addEvent = db.prepare<null, (string | number)[]>(
+    `INSERT INTO webhook_events (account_id, sequence, type, body, more, created_at)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  )
+  const addDelivery = db.prepare<null, [number, string, number, number]>(
+    `INSERT INTO webhook_deliveries (webhook_id, event_id, origin, next_at, dropped)
+     SELECT id, ?, ?, ?, dropped FROM webhooks WHERE id = ?`,
+  )
+  const clearDropped = db.prepare<null, [number]>(
+    'UPDATE webhooks SET dropped = 0 WHERE id = ? AND dropped > 0',
+  )
+  const addToQueue = db.prepare<null, [number, number, AccountId]>(
+    'UPDATE webhook_queues SET deliveries = deliveries + ?, bytes = bytes + ? WHERE account_id = ?',
+  )
+  const dropOldest = oldestDropper(db)
+
+  return (
+    { accountId, type, at, more }: NewEvent,
+    links: readonly string[],
+    only?: readonly number[],
+  ) => {
+    const receivers = targets.all(accountId, type).filter(({ id }) => only?.includes(id) ?? true)
+    if (receivers.length === 0) return
+    const isHits = type === 'link.hits'
+    const parts = partsOf(links, isHits ? HIT_LINKS_MAX : LINKS_MAX)
+    const isMore = isHits && (more === true || parts.length > 1)
+    // The next event about a link that is left out has its absolute count.
+    for (const part of isHits ? parts.slice(0, 1) : parts) {
+      const body = `[${part.join(',')}]`
+      const bytes = Buffer.byteLength(body)
+      const queue = take.get(accountId)
+      assert(queue, 'the queue of the account exists')
+      let { deliveries, bytes: queued } = queue
+      while (deliveries + receivers.length > DELIVERIES_MAX || queued + bytes > QUEUE_BYTES_MAX) {
+        const dropped = dropOldest(accountId)
+        deliveries -= dropped.deliveries
+        queued -= dropped.bytes
+      }
+      const event = addEvent.run(accountId, queue.sequence, type, body, Number(isMore), at)
+      for (const { id } of receivers) {
+        addDelivery.run(Number(event.lastInsertRowid), callOrigin(db).host, at, id)
+        clearDropped.run(id)
+      }
+      addToQueue.run(receivers.length, bytes, accountId)
+    }
+  }
+})
+
+/** Removes the oldest event of an account. Its webhooks note how many deliveries they lose. */
+function oldestDropper(db: Database) {
+  const oldest = db.prepare<{ id: number }, [AccountId]>(
+    'SELECT id FROM webhook_events WHERE account_id = ? ORDER BY id LIMIT 1',
+  )
+  const note = db.prepare<null, [number]>(
+    `UPDATE webhooks SET dropped = webhooks.dropped + 1 + lost.dropped
+     FROM webhook_deliveries AS lost WHERE lost.event_id = ? AND lost.webhook_id = webhooks.id`,
+  )
+  const remove = eventRemover(db)
+  return (accountId: AccountId) => {
+    const event = oldest.get(accountId)
+    assert(event, 'what is queued belongs to an event')
+    note.run(event.id)
+    return remove(event.id)
+  }
+}
+
+/** Removes an event with its deliveries. Returns what the queue has lost. */
+export const eventRemover = perConnection((db) => {
+  const removeDeliveries = db.prepare<null, [number]>(
+    'DELETE FROM webhook_deliveries WHERE event_id = ?',
+  )
+  const remove = db.prepare<{ accountId: AccountId; body: string }, [number]>(
+    'DELETE FROM webhook_events WHERE id = ? RETURNING account_id AS accountId, body',
+  )
+  const setQueue = db.prepare<null, [number, number, AccountId]>(
+    'UPDATE webhook_queues SET deliveries = deliveries - ?, bytes = bytes - ? WHERE account_id = ?',
+  )
+  return (id: number) => {
+    const deliveries = removeDeliveries.run(id).changes
+    const event = remove.get(id)
+    const bytes = Buffer.byteLength(event?.body ?? '')
+    if (event) setQueue.run(deliveries, bytes, event.accountId)
+    return { deliveries, bytes }
+  }
+})
+
+const TYPES: Readonly<Partial<Record<LinkEvent['kind'], LinkEventType>>> = {
+  created: 'link.created',
+  changed: 'link.updated',
+  enabled: 'link.updated',
+  deleted: 'link.deleted',
+  disabled: 'link.disabled',
+  moved: 'link.created',
+  dead: 'link.dead',
+  alive: 'link.alive',
+}
+
+/** A deletion is an event when it takes effect, not when it is scheduled. */
+const isChange = ({ kind, changed }: LinkEvent): boolean =>
+  kind !== 'changed' || changed.some((name) => name !== 'delete_at')
+
+/** The events of a write by account and type. Moved links leave one account and enter another. */
+function grouped(events: readonly Event[], isWatched: (accountId: AccountId) => boolean) {
+  const groups = new Map<string, NewEvent & { ids: number[] }>()
+  const watched = new Map<AccountId, boolean>()
+  const add = (accountId: AccountId, type: LinkEventType, event: LinkEvent) => {
+    if (!watched.has(accountId)) watched.set(accountId, isWatched(accountId))
+    const at = event.at ?? event.author?.now
+    // Closed accounts lose their links without an author, and get no events any more.
+    if (!watched.get(accountId) || at === undefined) return
+    const key = `${accountId} ${type}`
+    const group = groups.get(key) ?? { accountId, type, at, ids: [] }
+    group.ids.push(event.linkId)
+    groups.set(key, group)
+  }
+  for (const event of events) {
+    const type = event.what === 'link' && isChange(event) ? TYPES[event.kind] : undefined
+    if (event.what !== 'link' || !type) continue
+    if (event.kind === 'moved') add(event.fromAccountId, 'link.deleted', event)
+    add(event.accountId, type, event)
+  }
+  return groups.values()
+}
+
+/** Stores the events of writes, if their accounts have webhooks. */
+export function webhookEvents(db: Database) {
+  const isAny = db.prepare<object, []>('SELECT 1 FROM webhooks WHERE enabled = 1 LIMIT 1')
+  const isUsed = db.prepare<object, [AccountId]>(
+    'SELECT 1 FROM webhooks WHERE account_id = ? AND enabled = 1 LIMIT 1',
+  )
+  const deleted = db.prepare<{ id: number; text: string }, []>(
+    'DELETE FROM webhook_deleted_links RETURNING id, snapshot AS text',
+  )
+  const add = eventQueue(db)
+  const readLinks = snapshotReader(db)
+  const read = (events: readonly Event[]): void => {
+    const gone = deleted.all()
+    for (const { ids, ...event } of grouped(events, (id) => isUsed.get(id) !== null)) {
+      const links = gone.length > 0 ? gone.filter(({ id }) => ids.includes(id)) : readLinks(ids)
+      add(
+        event,
+        links.map(({ text }) => text),
+      )
+    }
+  }
+  return Object.assign(read, { isNeeded: () => isAny.get() !== null })
+}
