@@ -73,6 +73,16 @@ test('events are removed after 400 days, those of batches with their links', () 
   expect([ofLink(1).length, ofLink(2).length, countOf('link_event_links')]).toEqual([1, 0, 0])
 })
 
+test('an account keeps 64 MiB of values', () => {
+  const { db, add, countOf } = setUp()
+  db.run(`INSERT INTO link_events (link_id, account_id, at, kind, actor_kind, before)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1023)
+    SELECT i, 7, 0, 'destination', 'key', iif(i <= 600, hex(zeroblob(64 * 1024)), NULL) FROM n`)
+  add({ kind: 'destination', links: [1], before: 'https://a.example/' })
+  expect(countOf('link_events WHERE before IS NOT NULL')).toBe(511 + 1)
+  expect(countOf('link_events')).toBe(511 + 423 + 1)
+})
+
 test('an account keeps 100,000 events, and no event of another account goes for them', () => {
   const { db, add, countOf } = setUp()
   add({ accountId: 8, links: [1] })

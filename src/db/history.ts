@@ -41,8 +41,9 @@ export interface NewEvent {
 
 /** Events of a link, beside batches. */
 const OF_LINK_MAX = 500
-/** Events of an account. The older ones are removed with one of `OF_ACCOUNT_SLACK` events. */
+/** Of an account. One event of `OF_ACCOUNT_SLACK` removes the older ones. */
 const OF_ACCOUNT_MAX = 100_000
+const OF_ACCOUNT_BYTES_MAX = 64 * 1024 * 1024
 const OF_ACCOUNT_SLACK = 1024
 /** Time between two parts of a batch. */
 const PARTS_MS = MINUTE
@@ -79,8 +80,13 @@ export const eventRecorder = perConnection((db) => {
        ORDER BY id DESC LIMIT -1 OFFSET ${OF_LINK_MAX})`,
   )
   const removeSurplus = db.prepare<null, [number]>(
-    `DELETE FROM link_events WHERE account_id = ?1 AND id <= (SELECT id FROM link_events
-       WHERE account_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${OF_ACCOUNT_MAX})`,
+    `DELETE FROM link_events WHERE account_id = ?1 AND id <= (SELECT id FROM (
+         SELECT id, row_number() OVER newest AS events,
+           sum(coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0))
+             OVER newest AS bytes
+         FROM link_events WHERE account_id = ?1 WINDOW newest AS (ORDER BY id DESC))
+       WHERE events > ${OF_ACCOUNT_MAX} OR bytes > ${OF_ACCOUNT_BYTES_MAX}
+       ORDER BY id DESC LIMIT 1)`,
   )
   const addLinks = db.prepare<null, [number, number, number]>(
     'INSERT INTO link_event_links (event_id, link_id, last_link) VALUES (?, ?, ?)',

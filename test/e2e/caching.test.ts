@@ -99,7 +99,7 @@ test('every operation of the API description says whether its responses may be s
   }
   app.maintenance(app.now() + 60_000)
   for (const operation of operations) await ask({ ...operation, key: 'pro' })
-  expect([...seen].sort()).toEqual([200, 201, 302, 400, 401, 403, 404, 405, 413, 415, 503])
+  expect([...seen].sort()).toEqual([200, 201, 302, 400, 401, 403, 404, 405, 413, 415, 429, 503])
 })
 
 test('every refusal of a short link forbids to store it, as JSON and as a page', async () => {
