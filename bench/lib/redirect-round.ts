@@ -32,6 +32,8 @@ export const REDIRECT_METRICS: Metric[] = [
 
 /** With few codes, the hits of a commit fall on few rows, and counting them costs nothing. */
 export const CODES = 5000
+/** Wait after the first unknown path, when the service reads the codes in use for about 2 s. */
+export const CODES_READ_MS = 6000
 /** Fewer than `CODES`, so that each is gone from the cache before it is requested again. */
 const COLD_CACHE = '1000'
 const IMAGES_DEADLINE_MS = 600_000
@@ -145,8 +147,13 @@ export async function measureRedirects(
     requireComparable(server.name, await followLink(server, link), contender.addedHeaders)
   })
   const targets = targetsFor(contender)
-  // wrk checks only the status.
-  if (contender.targetOf) await forEach(targets, (target) => requireAnswer(server, target))
+  if (contender.targetOf) {
+    const [first] = targets
+    if (first) await requireAnswer(server, first)
+    await Bun.sleep(CODES_READ_MS)
+    // wrk checks only the status.
+    await forEach(targets, (target) => requireAnswer(server, target))
+  }
   const settle = async () => {
     if (client && dataDir) await untilCounted(client, dataDir)
   }

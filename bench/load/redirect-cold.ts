@@ -11,6 +11,7 @@ import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.t
 import { writerSecondsOf } from '../lib/process-stats.ts'
 import { seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { followLink, HitCheck, requireBetween } from '../lib/redirect-check.ts'
+import { CODES_READ_MS } from '../lib/redirect-round.ts'
 import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { startServer } from '../lib/server.ts'
@@ -24,8 +25,6 @@ const WARM_CODES = 5000
 const COLD_CODES = 250_000
 const SAMPLE = 100
 const SEED = 40_404
-/** Wait after the first unknown code, when the service reads the codes in use for about 2 s. */
-const CODES_READ_MS = 6000
 
 const METRICS: Metric[] = [
   ...CLOSED_METRICS,

@@ -30,8 +30,8 @@ export interface Subject<Reads, Scans, Writes> {
   forget: readonly string[]
 }
 
-/** `isNeeded`: false while it would ignore every event, so that none is made for it. */
-type WriteReader = EventReader & { isNeeded?: () => boolean }
+/** `isNeeded`: false for a message whose events it would ignore, so that none is made for it. */
+type WriteReader = EventReader & { isNeeded?: (message: unknown) => boolean }
 
 /** Prepares a function on a connection, once for each. */
 export type Prepare<Args, Result> = (db: Database) => (args: Args) => Result
@@ -270,7 +270,7 @@ export function writeFunctions(subjects: Subjects, db: Database, host: WriterHos
       if (!declared.events || readers.length === 0) return run
       return (message: never) => {
         const packed = run(message)
-        const needed = readers.filter(({ isNeeded }) => isNeeded?.() ?? true)
+        const needed = readers.filter(({ isNeeded }) => isNeeded?.(message) ?? true)
         if (needed.length > 0) settle(declared, { packed, message }, needed)
         return packed
       }

@@ -3,6 +3,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { domainIdOf } from '../addresses/address.ts'
+import type { Author } from '../db/author.ts'
 import type { Event, LinkEvent } from '../db/events.ts'
 import { callOrigin, perConnection } from '../db/subject.ts'
 import { assert } from '../lib/assert.ts'
@@ -82,64 +83,62 @@ export const snapshotReader = perConnection((db) => {
 })
 
 /**
- * Adds events to the queues of an account's webhooks. `links`: JSON of each. `only`: the webhooks
- * that get it, if not all that asked for the type.
+ * Adds events to the queues of an account's webhooks. `readLinks`: JSON of each link, read if some
+ * webhook gets it. `only`: the webhooks that get it, if not all that asked for the type.
  */
 export const eventQueue = perConnection((db: Database) => {
-  const targets = db.prepare<{ id: number }, [AccountId, string]>(
-    `SELECT id FROM webhooks WHERE account_id = ?1 AND enabled = 1
-       AND EXISTS (SELECT 1 FROM json_each(events) WHERE value = ?2)
+  const targets = db.prepare<{ id: number; dropped: number }, [AccountId, string]>(
+    `SELECT id, dropped FROM webhooks WHERE account_id = ?1 AND enabled = 1
+       AND instr(events, '"' || ?2 || '"') > 0
        AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND disabled_at IS NULL)`,
   )
-  const take = db.prepare<{ sequence: number; deliveries: number; bytes: number }, [AccountId]>(
-    `INSERT INTO webhook_queues (account_id, sequence) VALUES (?, 1)
-     ON CONFLICT (account_id) DO UPDATE SET sequence = sequence + 1
+  const addToQueue = db.prepare<
+    { sequence: number; deliveries: number; bytes: number },
+    [AccountId, number, number]
+  >(
+    `INSERT INTO webhook_queues (account_id, sequence, deliveries, bytes) VALUES (?1, 1, ?2, ?3)
+     ON CONFLICT (account_id) DO UPDATE SET
+       sequence = sequence + 1, deliveries = deliveries + ?2, bytes = bytes + ?3
      RETURNING sequence, deliveries, bytes`,
   )
   const addEvent = db.prepare<null, (string | number)[]>(
     `INSERT INTO webhook_events (account_id, sequence, type, body, more, created_at)
      VALUES (?, ?, ?, ?, ?, ?)`,
   )
-  const addDelivery = db.prepare<null, [number, string, number, number]>(
+  const addDelivery = db.prepare<null, [number, number, string, number, number]>(
     `INSERT INTO webhook_deliveries (webhook_id, event_id, origin, next_at, dropped)
-     SELECT id, ?, ?, ?, dropped FROM webhooks WHERE id = ?`,
+     VALUES (?, ?, ?, ?, ?)`,
   )
-  const clearDropped = db.prepare<null, [number]>(
-    'UPDATE webhooks SET dropped = 0 WHERE id = ? AND dropped > 0',
-  )
-  const addToQueue = db.prepare<null, [number, number, AccountId]>(
-    'UPDATE webhook_queues SET deliveries = deliveries + ?, bytes = bytes + ? WHERE account_id = ?',
-  )
+  const clearDropped = db.prepare<null, [number]>('UPDATE webhooks SET dropped = 0 WHERE id = ?')
   const dropOldest = oldestDropper(db)
 
-  return (
-    { accountId, type, at, more }: NewEvent,
-    links: readonly string[],
-    only?: readonly number[],
-  ) => {
-    const receivers = targets.all(accountId, type).filter(({ id }) => only?.includes(id) ?? true)
+  return (event: NewEvent, readLinks: () => readonly string[], only?: readonly number[]) => {
+    const { accountId, type, at, more } = event
+    const find = () => targets.all(accountId, type).filter(({ id }) => only?.includes(id) ?? true)
+    let receivers = find()
     if (receivers.length === 0) return
     const isHits = type === 'link.hits'
-    const parts = partsOf(links, isHits ? HIT_LINKS_MAX : LINKS_MAX)
+    const parts = partsOf(readLinks(), isHits ? HIT_LINKS_MAX : LINKS_MAX)
     const isMore = isHits && (more === true || parts.length > 1)
     // The next event about a link that is left out has its absolute count.
     for (const part of isHits ? parts.slice(0, 1) : parts) {
       const body = `[${part.join(',')}]`
-      const bytes = Buffer.byteLength(body)
-      const queue = take.get(accountId)
+      const queue = addToQueue.get(accountId, receivers.length, Buffer.byteLength(body))
       assert(queue, 'the queue of the account exists')
-      let { deliveries, bytes: queued } = queue
-      while (deliveries + receivers.length > DELIVERIES_MAX || queued + bytes > QUEUE_BYTES_MAX) {
+      let { deliveries, bytes } = queue
+      while (deliveries > DELIVERIES_MAX || bytes > QUEUE_BYTES_MAX) {
         const dropped = dropOldest(accountId)
         deliveries -= dropped.deliveries
-        queued -= dropped.bytes
+        bytes -= dropped.bytes
+        receivers = find()
       }
-      const event = addEvent.run(accountId, queue.sequence, type, body, Number(isMore), at)
-      for (const { id } of receivers) {
-        addDelivery.run(Number(event.lastInsertRowid), callOrigin(db).host, at, id)
-        clearDropped.run(id)
+      const { sequence } = queue
+      const added = addEvent.run(accountId, sequence, type, body, Number(isMore), at)
+      for (const { id, dropped } of receivers) {
+        addDelivery.run(id, Number(added.lastInsertRowid), callOrigin(db).host, at, dropped)
+        if (dropped > 0) clearDropped.run(id)
       }
-      addToQueue.run(receivers.length, bytes, accountId)
+      receivers = receivers.map(({ id }) => ({ id, dropped: 0 }))
     }
   }
 })
@@ -149,15 +148,17 @@ function oldestDropper(db: Database) {
   const oldest = db.prepare<{ id: number }, [AccountId]>(
     'SELECT id FROM webhook_events WHERE account_id = ? ORDER BY id LIMIT 1',
   )
-  const note = db.prepare<null, [number]>(
-    `UPDATE webhooks SET dropped = webhooks.dropped + 1 + lost.dropped
-     FROM webhook_deliveries AS lost WHERE lost.event_id = ? AND lost.webhook_id = webhooks.id`,
+  const lost = db.prepare<{ webhookId: number; dropped: number }, [number]>(
+    'SELECT webhook_id AS webhookId, dropped FROM webhook_deliveries WHERE event_id = ?',
+  )
+  const note = db.prepare<null, [number, number]>(
+    'UPDATE webhooks SET dropped = dropped + ? WHERE id = ?',
   )
   const remove = eventRemover(db)
   return (accountId: AccountId) => {
     const event = oldest.get(accountId)
     assert(event, 'what is queued belongs to an event')
-    note.run(event.id)
+    for (const { webhookId, dropped } of lost.all(event.id)) note.run(1 + dropped, webhookId)
     return remove(event.id)
   }
 }
@@ -198,14 +199,12 @@ const isChange = ({ kind, changed }: LinkEvent): boolean =>
   kind !== 'changed' || changed.some((name) => name !== 'delete_at')
 
 /** The events of a write by account and type. Moved links leave one account and enter another. */
-function grouped(events: readonly Event[], isWatched: (accountId: AccountId) => boolean) {
+function grouped(events: readonly Event[]) {
   const groups = new Map<string, NewEvent & { ids: number[] }>()
-  const watched = new Map<AccountId, boolean>()
   const add = (accountId: AccountId, type: LinkEventType, event: LinkEvent) => {
-    if (!watched.has(accountId)) watched.set(accountId, isWatched(accountId))
     const at = event.at ?? event.author?.now
     // Closed accounts lose their links without an author, and get no events any more.
-    if (!watched.get(accountId) || at === undefined) return
+    if (at === undefined) return
     const key = `${accountId} ${type}`
     const group = groups.get(key) ?? { accountId, type, at, ids: [] }
     group.ids.push(event.linkId)
@@ -232,14 +231,18 @@ export function webhookEvents(db: Database) {
   const add = eventQueue(db)
   const readLinks = snapshotReader(db)
   const read = (events: readonly Event[]): void => {
-    const gone = deleted.all()
-    for (const { ids, ...event } of grouped(events, (id) => isUsed.get(id) !== null)) {
-      const links = gone.length > 0 ? gone.filter(({ id }) => ids.includes(id)) : readLinks(ids)
-      add(
-        event,
-        links.map(({ text }) => text),
-      )
+    const isDeletion = events.some((event) => event.what === 'link' && event.kind === 'deleted')
+    const gone = isDeletion ? deleted.all() : []
+    for (const { ids, ...event } of grouped(events)) {
+      const links = () => (isDeletion ? gone.filter(({ id }) => ids.includes(id)) : readLinks(ids))
+      add(event, () => links().map(({ text }) => text))
     }
   }
-  return Object.assign(read, { isNeeded: () => isAny.get() !== null })
+  /** A key or a member changes links of their account only, except where they hand them over. */
+  const isNeeded = (message: unknown): boolean => {
+    const { author, to } = (message ?? {}) as { author?: Author; to?: AccountId }
+    const isOfAccount = typeof author?.by === 'object' && !('ownerId' in author.by)
+    return isOfAccount && to === undefined ? isUsed.get(author.accountId) !== null : !!isAny.get()
+  }
+  return Object.assign(read, { isNeeded })
 }

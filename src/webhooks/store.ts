@@ -384,7 +384,7 @@ export const webhooks = subject({
             const hit_count = hitCounts[linkIds.indexOf(id)]
             return JSON.stringify({ ...JSON.parse(text), hit_count })
           })
-          add({ accountId, type: 'link.hits', at, more }, links, only)
+          add({ accountId, type: 'link.hits', at, more }, () => links, only)
         }
       },
     }),

@@ -145,7 +145,7 @@ test('beyond the most that an account queues, the oldest goes and the next body 
   await own.link()
   const add = eventQueue(own.db)
   const event = { accountId: 1, type: 'link.created', at: NOW } as const
-  for (let n = 0; n < DELIVERIES_MAX; n++) add(event, ['{"tags":[],"created_at":0}'])
+  for (let n = 0; n < DELIVERIES_MAX; n++) add(event, () => ['{"tags":[],"created_at":0}'])
   own.db.run('COMMIT')
   expect(own.data.webhooks.totals().queued).toBe(DELIVERIES_MAX)
   own.db.run('UPDATE webhook_deliveries SET next_at = next_at + 1 WHERE event_id <= ?', [

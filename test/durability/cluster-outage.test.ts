@@ -306,6 +306,7 @@ testCluster('a host that was removed from the cluster stops', async () => {
   const { key, postgres, database } = cluster
   const [one, two] = [cluster.host(0), cluster.host(1)]
   const code = await one.service.shorten(key, 'https://example.com/kept')
+  await eventually('the link is there', async () => (await two.fetch(`/${code}`)).status === 302)
   await postgres.run((sql) => sql`DELETE FROM hopcode.hosts WHERE id = ${two.id}`, database)
   await notReady(two)
   expect((await two.fetch(`/${code}`)).status).toBe(302)

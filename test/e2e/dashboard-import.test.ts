@@ -62,7 +62,8 @@ test('a file is checked, imported, and has a report', async () => {
   const report = await free.get(`${PATH}/report.csv`)
   expect(report.text.trim().split('\r\n')).toHaveLength(4)
   const file = await free.get(`${PATH}/export/jsonl`)
-  expect(file.text.trim().split('\n')).toHaveLength(3)
+  // What the file is, two links, and their import in the history.
+  expect(file.text.trim().split('\n')).toHaveLength(4)
   // Spreadsheets read the file, and programs that of the API, which has no byte order mark.
   const bytesOf = async (path: string, key?: string) =>
     Buffer.from((await app.call('GET', path, key ? { key } : { headers: { cookie } })).bytes)

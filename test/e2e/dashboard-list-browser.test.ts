@@ -249,7 +249,7 @@ test('while a path is typed the form says beside it whether it is free, also aft
   await page.getByLabel('Shorten a URL').fill('https://example.com/kept')
   await field.fill('spring26')
   await page.getByRole('button', { name: 'Shorten', exact: true }).click()
-  await page.getByText('Code already in use: spring26').waitFor()
+  await page.getByText('Code already in use: spring26', { exact: true }).waitFor()
   await page.locator('#field-code:focus').waitFor()
   expect(await field.inputValue()).toBe('spring26')
   expect(await page.getByLabel('Shorten a URL').inputValue()).toBe('https://example.com/kept')

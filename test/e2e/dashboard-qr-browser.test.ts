@@ -156,13 +156,13 @@ test('a file is downloaded with the fields as they are, and the code stays in vi
     expect(new URL((await asked).url()).searchParams.get('ref')).toBe('qr')
     expect((await download).suggestedFilename()).toBe('SPRING26.svg')
     expect(await page.locator('#download-menu').isVisible()).toBe(false)
+    // The form is dim until the preview is replaced.
+    await page.locator('#qr-preview img[src*="margin=7"]').waitFor()
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
     for (const part of ['#qr-preview .qr', '[popovertarget=download-menu]']) {
       const box = await page.locator(part).boundingBox()
       expect(box && box.y >= 0 && box.y + box.height <= size.height).toBe(true)
     }
-    // The form is dim until then.
-    await page.locator('#qr-preview img[src*="margin=7"]').waitFor()
     expect(await violations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(size.width)
   }

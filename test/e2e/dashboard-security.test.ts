@@ -243,7 +243,7 @@ test('files of the dashboard are kept for good under a name that changes with th
   await using app = await testApp()
   const { text } = await new Visitor(app).get('/app/sign-in')
   const files = [...text.matchAll(/"(\/app\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '')
-  expect(new Set(files).size).toBe(5)
+  expect(new Set(files).size).toBe(7)
   for (const path of files) {
     const { status, headers } = await new Visitor(app).get(path)
     expect({ path, status, kept: headers.get('cache-control') }).toEqual({

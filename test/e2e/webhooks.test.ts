@@ -383,7 +383,8 @@ describe('attempts', () => {
     await app.shorten('https://example.com/1')
     await untilAttempts(app, hook, 1)
     app.advance(119 * SECOND)
-    await app.call('POST', `${hook.path}/test`, { key: 'free' })
+    // What is due is sent before the second one: the host gets one request at a time.
+    for (let n = 0; n < 2; n++) await app.call('POST', `${hook.path}/test`, { key: 'free' })
     expect(receiver.bodies('link.created')).toHaveLength(1)
     app.advance(SECOND)
     await eventually('it was sent again', () => receiver.bodies('link.created').length === 2)

@@ -266,11 +266,14 @@ export class ClusterLoad {
     if (!link || link.states.includes(DELETED) || this.#unanswered.has(link)) return
     link.states = [...link.states, next]
     link.touched = true
+    const deletions = next === DELETED ? this.#options.known.deletionsOf(link.code) : undefined
+    deletions?.asked()
     const { lost } = client
     // A host that is behind must not refuse it, for example because it lacks the link.
     const view = await this.#change(client, path, body, [200])
     if (client.lost > lost) this.#unanswered.add(link)
     if (!view) return
+    deletions?.happened()
     link.states = [next]
     this.#homes.set(link, client.host)
   }
