@@ -155,6 +155,38 @@ test('the connection goes to the address that was checked, whatever the name lea
   expect([asked, first.requests.length]).toEqual([1, 1])
 })
 
+test('a response to HEAD has its status, even with the body that it must not have', async () => {
+  using server = await httpServer(ok)
+  using one = sender()
+  const request = get(`http://shop.test:${server.port}/`, { method: 'HEAD' })
+  expect(await one.send(request)).toMatchObject({ ok: true, status: 200 })
+})
+
+test('the proxies of the environment are not followed', async () => {
+  using server = await httpServer(ok)
+  using proxy = await httpServer(ok)
+  const code = `
+    import { AllowedHosts } from '${import.meta.dir}/addresses.ts'
+    import { Sender } from '${import.meta.dir}/sender.ts'
+    const hosts = new AllowedHosts(['127.0.0.0/8'])
+    const sender = new Sender({ hosts, resolve: async () => ['127.0.0.1'] })
+    for (const protocol of ['http', 'https']) {
+      const url = new URL(protocol + '://shop.test:${server.port}/')
+      await sender.send({ method: 'GET', url, timeoutMs: 20_000, maxBytes: 4096 })
+    }`
+  // Bun reads them when it starts.
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy', 'ALL_PROXY']
+  const variables = names.map((name) => [name, `http://127.0.0.1:${proxy.port}`])
+  const env = { ...process.env, NO_PROXY: '', no_proxy: '', ...Object.fromEntries(variables) }
+  await using child = Bun.spawn([process.execPath, '-e', code], { env })
+  expect(await child.exited).toBe(0)
+  const [plain = '', tls = ''] = server.requests
+  expect(plain).toContain(`Host: shop.test:${server.port}`)
+  // A TLS handshake, which this server cannot answer.
+  expect(tls.charCodeAt(0)).toBe(0x16)
+  expect(proxy.requests).toEqual([])
+})
+
 test('TLS verifies the name of the URL, and not the address that it connects to', async () => {
   using folder = temporaryFolder()
   const files = createCertificate(folder.path, ['DNS:shop.test'])
@@ -223,6 +255,11 @@ test.each<[string, (socket: Socket) => void, string | number]>([
     endless('HTTP/1.1 200 OK\r\n', `a: ${'b'.repeat(9000)}\r\n`),
     'connection_failed',
   ],
+  [
+    'sends responses 1xx without end',
+    endless('', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1000)),
+    'connection_failed',
+  ],
   ['sends a body without end', endless('HTTP/1.1 200 OK\r\n\r\n', 'c'.repeat(9000)), 200],
   [
     'speaks something else',
@@ -236,6 +273,19 @@ test.each<[string, (socket: Socket) => void, string | number]>([
     (socket) =>
       void socket.write(
         'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      ),
+    200,
+  ],
+  [
+    'breaks HTTP in its body',
+    (socket) => void socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno'),
+    200,
+  ],
+  [
+    'is careless about its headers',
+    (socket) =>
+      void socket.write(
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\nA: \x01\r\n\r\n0\r\n\r\n',
       ),
     200,
   ],

@@ -1,4 +1,5 @@
 import { lookup, Resolver as NameServers } from 'node:dns/promises'
+import { type IncomingMessage, request as startRequest } from 'node:http'
 import { isIP, type Socket, connect as tcpConnect } from 'node:net'
 import { connect as tlsConnect } from 'node:tls'
 import { canonicalHost } from '../blocklist/match.ts'
@@ -6,12 +7,10 @@ import type { OwnAddress } from '../blocklist/own-address.ts'
 import { withTimeout } from '../lib/deadline.ts'
 import { urlHost } from '../lib/local-address.ts'
 import { type AllowedHosts, isPublicAddress } from './addresses.ts'
-import { type ResponseHead, readResponse, writeRequest } from './response.ts'
 
 /**
- * The only sender of requests to addresses that users have chosen. It writes HTTP/1.1 to a socket
- * by itself: `fetch` of Bun, on which node:https is built, looks names up by itself and follows the
- * proxies of the environment.
+ * The only sender of requests to addresses that users have chosen. It gives node:http a socket that
+ * is connected to a checked address, so that no look-up and no proxy comes between.
  */
 
 export interface OutgoingRequest {
@@ -39,6 +38,11 @@ const ERRORS = [
 ] as const
 export type OutgoingError = (typeof ERRORS)[number] | 'connection_failed'
 
+export interface ResponseHead {
+  status: number
+  headers: { location?: string; retryAfter?: string }
+}
+
 /** `ms`: without the wait for a slot. */
 export type OutgoingResult =
   | ({ ok: true; ms: number } & ResponseHead)
@@ -60,6 +64,9 @@ interface SenderOptions {
 const REQUESTS_MAX = 16
 /** Mail, databases and the like have lower ports. */
 const PORT_MIN = 1024
+const HEAD_BYTES_MAX = 16 * 1024
+/** Of responses 1xx. A flood of them would keep this thread from its timers. */
+const INFORMATION_MAX = 16
 
 export class Sender {
   readonly #options: SenderOptions
@@ -131,8 +138,7 @@ export class Sender {
       try {
         // The next address has time left: this machine may have no IPv6.
         await inTime(connected(socket), Math.min(4, addresses.length - index))
-        writeRequest(socket, request)
-        return await inTime(readResponse(socket, request))
+        return await inTime(exchange(socket, request))
       } catch (error) {
         failure = error
         if (socket.bytesWritten > 0 || wordOf(error) === 'bad_certificate') throw error
@@ -177,7 +183,7 @@ export class Sender {
     const socket = url.protocol === 'https:' ? tlsConnect({ ...to, ...tls }) : tcpConnect(to)
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    // `connected` and `readResponse` have ended; nobody else listens.
+    // `connected` and `exchange` have ended; nobody else listens.
     socket.on('error', () => {})
     return socket
   }
@@ -203,6 +209,54 @@ function connected(socket: Socket): Promise<void> {
     socket.once('close', () => reject(new Error('closed')))
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => resolve())
   })
+}
+
+/**
+ * Sends the request, and reads the response with up to `maxBytes` of its body. The caller closes
+ * the connection. Rejects if there is no head that is HTTP and has at most `HEAD_BYTES_MAX`.
+ */
+function exchange(socket: Socket, request: OutgoingRequest): Promise<ResponseHead> {
+  const { method, url, headers, body, maxBytes } = request
+  return new Promise((resolve, reject) => {
+    let head: ResponseHead | undefined
+    const finish = (error?: unknown) => (head ? resolve(head) : reject(error))
+    const sent = startRequest({
+      createConnection: () => socket,
+      method,
+      path: url.pathname + url.search,
+      headers: { Host: url.host, Connection: 'close', ...headers },
+      maxHeaderSize: HEAD_BYTES_MAX,
+      // Where a response ends can be no trap: it is the only one of its connection.
+      insecureHTTPParser: true,
+    })
+    let informationLeft = INFORMATION_MAX
+    sent.on('information', () => {
+      if (informationLeft-- === 0) socket.destroy()
+    })
+    sent.on('response', (response) => {
+      head = headOf(response)
+      let bytesLeft = maxBytes
+      response.on('data', (bytes: Buffer) => {
+        bytesLeft -= bytes.length
+        if (bytesLeft <= 0) finish()
+      })
+      for (const event of ['end', 'error', 'close']) response.once(event, finish)
+    })
+    sent.on('error', finish)
+    sent.end(body)
+  })
+}
+
+function headOf({ statusCode = 0, headers }: IncomingMessage): ResponseHead {
+  const { location, 'retry-after': retryAfter } = headers
+  return {
+    status: statusCode,
+    headers: {
+      // Each byte has become one character.
+      ...(location && { location: Buffer.from(location, 'latin1').toString() }),
+      ...(retryAfter && { retryAfter }),
+    },
+  }
 }
 
 /** The resolver of the system knows /etc/hosts, but not why it has found nothing. */
