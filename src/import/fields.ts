@@ -19,6 +19,7 @@ const NAMES = {
     'destination',
     'originalurl',
     'longlink',
+    'long',
     'target',
     'targeturl',
     'url',
@@ -112,6 +113,8 @@ export interface Dialect {
   isAnyCase?: boolean
   /** Links forward the query unless the row says otherwise. */
   forwardsQuery?: boolean
+  /** The path behind an address is added, or inserted where the destination has a template. */
+  addsPaths?: boolean
   dateFormat?: 'dmy' | 'mdy' | undefined
 }
 
@@ -123,6 +126,8 @@ export interface SourceLink {
   paths: string[]
   isAnyCase: boolean
   url: string
+  /** The path behind its address is added to its destination. */
+  appendsPath: boolean
   /** The fields of `ImportLine` that need no decision. */
   fields: Record<string, unknown>
   hits: number
@@ -150,7 +155,8 @@ export function linkOf(
     line,
     ...addressesOf(values),
     isAnyCase: dialect.isAnyCase === true,
-    url: textOf(values.url),
+    url: dialect.addsPaths ? textOf(values.url).replace(PATH_AT_END, '') : textOf(values.url),
+    appendsPath: dialect.addsPaths === true,
     fields: destinations.length > 0 ? { destinations } : {},
     hits: 0,
     isDisabled: isTrue(values.disabled),
@@ -163,11 +169,17 @@ export function linkOf(
   if (link.paths.includes('\0')) {
     link.problem = { outcome: 'invalid_path', message: 'The short URL has a malformed % sign' }
   }
+  if (dialect.addsPaths && link.url.includes('{{')) {
+    link.problem ??= { outcome: 'bad_row', message: 'Its destination has a template' }
+  }
   setTexts(link, values)
   setTimes(link, values, dialect)
   setNumbers(link, values, dialect)
   return link
 }
+
+/** Both templates of golink that add the path as it adds it without one. */
+const PATH_AT_END = /\{\{(?: ?\.Path ?\}\}|with \.Path\}\}\/\{\{\.\}\}\{\{end\}\})$/
 
 /** Names of columns that are noted, and characters of each. */
 const UNREAD_MAX = { names: 50, characters: 60 }

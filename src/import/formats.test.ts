@@ -104,6 +104,20 @@ const SOURCES: [name: string, format: string, contents: Content[], lines: object
     ],
   ],
   [
+    'JSON Lines',
+    'golink',
+    [
+      '{"Short":"Wiki","Long":"https://e.com/w/{{.Path}}","Created":"2024-05-02T15:49:53Z","LastEdit":"2024-05-02T15:49:53Z","Owner":"a@e.com"}\n' +
+        '{"Short":"docs","Long":"https://e.com/d{{with .Path}}/{{.}}{{end}}","Created":"2024-05-02T15:49:53Z"}\n' +
+        '{"Short":"top","Long":"https://e.com/#top","Created":"2024-05-02T15:49:53Z"}\n',
+    ],
+    [
+      { url: 'https://e.com/w/', forward_path: 'append', aliases_any_case: ['Wiki'] },
+      { url: 'https://e.com/d', forward_path: 'append', aliases_any_case: ['docs'] },
+      { url: 'https://e.com/#top', aliases_any_case: ['top'] },
+    ].map((line) => ({ ...line, created_at: '2024-05-02T15:49:53.000Z' })),
+  ],
+  [
     'mysqldump',
     'yourls',
     [

@@ -68,6 +68,16 @@ const FORMATS = {
   rebrandly: { label: 'Rebrandly', marks: [['slashtag', 'destination']] },
   tinyurl: { label: 'TinyURL', marks: [['tinyurl']], note: 'Its answers have no counts.' },
   lstu: { label: 'Lstu', marks: [['short', 'url', 'counter']] },
+  golink: {
+    label: 'golink',
+    marks: [['short', 'long']],
+    csvMarks: [],
+    isAnyCase: true,
+    addsPaths: true,
+    note:
+      'Paths behind its addresses are added, as there. Destinations with other templates than ' +
+      '{{.Path}} at the end are not imported.',
+  },
   yourls: {
     label: 'YOURLS',
     marks: [

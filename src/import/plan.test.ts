@@ -202,6 +202,17 @@ test('paths behind addresses are added to all destinations that can have them, o
   expect(await forwardingIn({})).toEqual(Array(3).fill([undefined, '']))
 })
 
+test('a template of golink that is no path at the end is named, and not imported', async () => {
+  const row = (Short: string, Long: string) => JSON.stringify({ Short, Long })
+  const { rows } = await imported([
+    [row('wiki', 'https://e.com/{{.Path}}'), row('me', 'https://e.com/?q={{.User}}')].join('\n'),
+  ])
+  expect(rows.map(({ outcome, message }) => [outcome, message])).toEqual([
+    ['created', ''],
+    ['bad_row', 'Its destination has a template'],
+  ])
+})
+
 test('what Hopcode does not have is listed for each row and as a sum', async () => {
   const links = [
     { key: 'a', domain: 'd.test', url: 'https://e.com/1', geo: { DE: 'x' }, ios: 'y' },

@@ -377,9 +377,12 @@ function notesOf(link: SourceLink, options: ImportOptions): string[] {
     ...link.notes,
     ...lost,
     ...(isPausedFor(link, options) ? [NO_PASSWORD] : []),
-    ...(options.appendPaths && !canAppend(link) ? [NO_PATHS] : []),
+    ...(appends(link, options) && !canAppend(link) ? [NO_PATHS] : []),
   ]
 }
+
+const appends = ({ appendsPath }: SourceLink, { appendPaths }: ImportOptions): boolean =>
+  appendsPath || appendPaths === true
 
 const canAppend = ({ url, fields }: SourceLink): boolean => {
   const destinations = (fields.destinations ?? []) as LinkProperties['destinations']
@@ -408,7 +411,7 @@ function lineOf(link: SourceLink, options: ImportOptions, { domains, paths }: Sc
     ...(most !== undefined && { max_hits: left }),
     ...(hits > 0 && !options.withoutHits && { hits }),
     ...(isPaused && { paused: true }),
-    ...(options.appendPaths && canAppend(link) && { forward_path: 'append' }),
+    ...(appends(link, options) && canAppend(link) && { forward_path: 'append' }),
     ...keptPasswordOf(link, options),
     ...(host && { domain: host }),
     ...(aliases.length > 0 &&
