@@ -73,6 +73,8 @@ export async function createWebhook(
   const { secret, sealed } = newSecret(deps, account)
   const id = await deps.data.webhooks.create({ author, url, events, secret: sealed })
   if (id === undefined) throw new AppError('quota_exceeded', `${WEBHOOKS_MAX} webhooks`)
+  // Without a change of a link, nothing else starts the task for `link.hits`.
+  deps.webhooks.wake()
   return { webhook: requireWebhook(deps, account, String(id)), secret }
 }
 

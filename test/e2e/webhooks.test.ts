@@ -293,10 +293,10 @@ describe('events', () => {
   test('hits are one event a minute with the exact counts', async () => {
     await using app = await testApp({ env: { ...INSIDE, HIT_FLUSH_MS: '10' } })
     using receiver = new Receiver()
-    await addHook(app, receiver.url, ['link.hits'])
     const one = await app.shorten('https://example.com/1')
     const two = await app.shorten('https://example.com/2')
     await app.shorten('https://example.com/3')
+    await addHook(app, receiver.url, ['link.hits'])
     for (let n = 0; n < 50; n++) await app.call('GET', `/${n % 5 === 0 ? two.code : one.code}`)
     await app.untilCounted()
     app.advance(MINUTE)
