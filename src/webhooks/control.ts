@@ -9,6 +9,7 @@ import { type Clock, MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts
 import { withTimeout } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
 import { RateGate } from '../lib/rate-gate.ts'
+import { messageOf } from '../lib/thread.ts'
 import { HIT_LINKS_MAX } from './events.ts'
 import type { StoredEvent } from './message.ts'
 import { type AttemptResult, type DueQuery, isDelivered, type webhooks } from './store.ts'
@@ -49,12 +50,25 @@ export interface TestResult {
 export interface Begun extends Omit<DueQuery, 'busy'> {
   tests: readonly PendingTest[]
   isUsed: boolean
-  hasHits: boolean
+}
+
+interface Told {
+  at: number
+  eventId: number
+}
+
+/** Webhooks, and the counts that they get. */
+interface Untold {
+  group: readonly { id: number; accountId: number }[]
+  counts: ReadonlyMap<number, number>
+  now: number
 }
 
 export type WebhookCalls = Webhooks['calls']
 
 const TEST_MS = 30 * SECOND
+/** A host that looks for hits for the first time: the one before may not have told these. */
+const UNTOLD_MS = 5 * MINUTE
 /** Tests of an account. */
 const TEST_RATE = { burst: 6, everyMs: MINUTE / 6 }
 
@@ -71,9 +85,13 @@ export class Webhooks {
   readonly #testRate: RateGate
   #tests: PendingTest[] = []
   readonly #waiting = new Map<string, (result: TestResult) => void>()
-  /** When `link.hits` was last looked for, and the counts that it told. */
+  /** When hits were last looked for, and their counts. */
   #hitsAt: number
-  #told: ReadonlyMap<number, number> = new Map()
+  #counts: ReadonlyMap<number, number> = new Map()
+  /** Until when each webhook for `link.hits` was told, and the last event that did. */
+  #told = new Map<number, Told>()
+  /** Webhooks whose requests could not be prepared. */
+  readonly #unprepared = new Set<number>()
 
   constructor(options: WebhooksOptions) {
     this.#options = options
@@ -110,28 +128,24 @@ export class Webhooks {
   /** What the task calls. */
   readonly calls = {
     'webhooks.begin': async (): Promise<Begun> => {
-      const { data, host, ...cluster } = this.#options
+      const { data, host, log, ...cluster } = this.#options
       const isFirst = cluster.isFirst()
+      if (isFirst) {
+        await this.#addHits().catch((error) =>
+          log.warn('webhook.hits_failed', { reason: messageOf(error) }),
+        )
+      }
       const tests = this.#tests
       this.#tests = []
-      const receivers = data.webhooks.listForHits()
-      if (isFirst && receivers.length > 0) await this.#addHits(receivers)
-      const isUsed = data.webhooks.isAny()
-      return {
-        tests,
-        isUsed,
-        hasHits: receivers.length > 0,
-        host,
-        others: cluster.others(),
-        isFirst,
-      }
+      return { tests, isUsed: data.webhooks.isAny(), host, others: cluster.others(), isFirst }
     },
 
-    /** Those that sign at this time. */
-    'webhooks.secrets': ({ id }: { id: number }): Uint8Array[] => {
+    /** Those that sign at this time; undefined if nothing is to be sent to the URL any more. */
+    'webhooks.secrets': (wanted: Pick<PendingTest, 'webhookId' | 'url' | 'type'>) => {
       const { data, hasher, clock } = this.#options
-      const found = data.webhooks.secretsOf(id)
-      if (!found) return []
+      const found = data.webhooks.secretsOf(wanted.webhookId)
+      if (found?.url !== wanted.url) return undefined
+      if (found.enabled === 0 && wanted.type !== 'ping') return undefined
       const { accountId, secret, oldSecret, oldEndsAt } = found
       const isOldActive = oldSecret && (oldEndsAt ?? 0) > clock()
       return [secret, ...(isOldActive ? [oldSecret] : [])].map((one) =>
@@ -139,15 +153,16 @@ export class Webhooks {
       )
     },
 
-    'webhooks.record': async ({
-      results,
-    }: {
-      results: readonly AttemptResult[]
-    }): Promise<void> => {
+    /** `reason`: why the request could not be prepared. */
+    'webhooks.record': async ({ reason, ...result }: AttemptResult & { reason?: string }) => {
       const { data, log } = this.#options
-      const disabled = await data.webhooks.record({ results })
-      for (const { status } of results)
-        this.attempts[isDelivered(status) ? 'delivered' : 'failed']++
+      const { webhookId } = result
+      const disabled = await data.webhooks.record({ results: [result] })
+      this.attempts[isDelivered(result.status) ? 'delivered' : 'failed']++
+      if (reason !== undefined && !this.#unprepared.has(webhookId)) {
+        this.#unprepared.add(webhookId)
+        log.warn('webhook.not_prepared', { webhook_id: webhookId, reason })
+      }
       for (const { id, accountId, reason } of disabled) {
         log.warn('webhook.disabled', { account_id: accountId, webhook_id: id, reason })
       }
@@ -158,28 +173,54 @@ export class Webhooks {
     },
   }
 
-  /** Adds an event `link.hits` for each account, at most once a minute. */
-  async #addHits(receivers: readonly { id: number; accountId: number }[]): Promise<void> {
+  /** Once a minute, tells webhooks of the hits since they were last told. */
+  async #addHits(): Promise<void> {
     const { data, hits, clock } = this.#options
     const now = clock()
-    if (now - this.#hitsAt < MINUTE) return
-    const since = this.#hitsAt
+    const last = { at: this.#hitsAt, counts: this.#counts }
+    if (now - last.at < MINUTE) return
     this.#hitsAt = now
-    const counts = hits.of(await data.hits.linksSince({ now: since }))
-    const isNew = ([id, count]: [number, number]) => this.#told.get(id) !== count
-    const changed = [...counts].filter(isNew).map(([id]) => id)
-    this.#told = counts
-    const byAccount = Map.groupBy(receivers, ({ accountId }) => accountId)
-    for (const { accountId, linkIds } of data.webhooks.groupLinks(changed, [...byAccount.keys()])) {
-      const told = linkIds.slice(0, HIT_LINKS_MAX)
-      await data.webhooks.addHits({
-        accountId,
-        linkIds: told,
-        now,
-        hitCounts: told.map((id) => counts.get(id) ?? 0),
-        only: byAccount.get(accountId)?.map(({ id }) => id) ?? [],
-        more: linkIds.length > HIT_LINKS_MAX,
-      })
+    const receivers = data.webhooks.listForHits()
+    const told = new Map<number, Told>()
+    for (const { id, createdAt } of receivers) {
+      const unknown = { at: Math.max(createdAt, now - UNTOLD_MS), eventId: 0 }
+      told.set(id, this.#told.get(id) ?? unknown)
+    }
+    this.#told = told
+    const ready = receivers.filter(
+      ({ id }) => !data.webhooks.isQueued(told.get(id)?.eventId ?? 0, id),
+    )
+    let first: ReadonlyMap<number, number> | undefined
+    for (const [since, group] of Map.groupBy(ready, ({ id }) => told.get(id)?.at ?? now)) {
+      const counts = hits.of(await data.hits.linksSince({ now: since }))
+      // What is counted after the first group is told once more, rather than never.
+      first ??= counts
+      this.#counts = first
+      const isNew = ([id, count]: [number, number]) =>
+        since !== last.at || last.counts.get(id) !== count
+      await this.#tell({ group, counts: new Map([...counts].filter(isNew)), now })
+    }
+  }
+
+  /** Adds an event `link.hits` for each account. */
+  async #tell({ group, counts, now }: Untold): Promise<void> {
+    const { data, log } = this.#options
+    const byAccount = Map.groupBy(group, ({ accountId }) => accountId)
+    const links = data.webhooks.groupLinks([...counts.keys()], [...byAccount.keys()])
+    const linksOf = new Map(links.map(({ accountId, linkIds }) => [accountId, linkIds]))
+    for (const [accountId, receivers] of byAccount) {
+      const all = linksOf.get(accountId) ?? []
+      const linkIds = all.slice(0, HIT_LINKS_MAX)
+      const hitCounts = linkIds.map((id) => counts.get(id) ?? 0)
+      const only = receivers.map(({ id }) => id)
+      const more = all.length > HIT_LINKS_MAX
+      try {
+        const event = { accountId, linkIds, hitCounts, only, more, now }
+        const eventId = all.length > 0 ? await data.webhooks.addHits(event) : undefined
+        for (const id of only) this.#told.set(id, { at: now, eventId: eventId ?? 0 })
+      } catch (error) {
+        log.warn('webhook.hits_failed', { account_id: accountId, reason: messageOf(error) })
+      }
     }
   }
 }

@@ -84,7 +84,8 @@ export const snapshotReader = perConnection((db) => {
 
 /**
  * Adds events to the queues of an account's webhooks. `readLinks`: JSON of each link, read if some
- * webhook gets it. `only`: the webhooks that get it, if not all that asked for the type.
+ * webhook gets it. `only`: the webhooks that get it, if not all that asked for the type. Returns
+ * the id of the last event.
  */
 export const eventQueue = perConnection((db: Database) => {
   const targets = db.prepare<{ id: number; dropped: number }, [AccountId, string]>(
@@ -116,7 +117,8 @@ export const eventQueue = perConnection((db: Database) => {
     const { accountId, type, at, more } = event
     const find = () => targets.all(accountId, type).filter(({ id }) => only?.includes(id) ?? true)
     let receivers = find()
-    if (receivers.length === 0) return
+    if (receivers.length === 0) return undefined
+    let eventId: number | undefined
     const isHits = type === 'link.hits'
     const parts = partsOf(readLinks(), isHits ? HIT_LINKS_MAX : LINKS_MAX)
     const isMore = isHits && (more === true || parts.length > 1)
@@ -134,12 +136,14 @@ export const eventQueue = perConnection((db: Database) => {
       }
       const { sequence } = queue
       const added = addEvent.run(accountId, sequence, type, body, Number(isMore), at)
+      eventId = Number(added.lastInsertRowid)
       for (const { id, dropped } of receivers) {
-        addDelivery.run(id, Number(added.lastInsertRowid), callOrigin(db).host, at, dropped)
+        addDelivery.run(id, eventId, callOrigin(db).host, at, dropped)
         if (dropped > 0) clearDropped.run(id)
       }
       receivers = receivers.map(({ id }) => ({ id, dropped: 0 }))
     }
+    return eventId
   }
 })
 

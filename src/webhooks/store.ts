@@ -33,6 +33,8 @@ export interface Webhook {
 /** Encrypted secrets. The old one signs too until it ends. */
 interface WebhookSecrets {
   accountId: AccountId
+  url: string
+  enabled: number
   secret: Uint8Array
   oldSecret: Uint8Array | null
   oldEndsAt: number | null
@@ -78,6 +80,8 @@ const readRow = ({ events, enabled, ...row }: WebhookRow): Webhook => ({
   enabled: enabled === 1,
 })
 
+const FOR_HITS = `enabled = 1 AND instr(events, '"link.hits"') > 0`
+
 function reads(db: Database) {
   const isAny = db.prepare<object, []>('SELECT 1 FROM webhooks LIMIT 1')
   const all = db.prepare<WebhookRow, []>(`SELECT ${COLUMNS} FROM webhooks ORDER BY id`)
@@ -85,8 +89,8 @@ function reads(db: Database) {
     `SELECT ${COLUMNS} FROM webhooks WHERE account_id = ? ORDER BY id`,
   )
   const secrets = db.prepare<WebhookSecrets, [number]>(
-    `SELECT account_id AS accountId, secret, old_secret AS oldSecret, old_ends_at AS oldEndsAt
-     FROM webhooks WHERE id = ?`,
+    `SELECT account_id AS accountId, url, enabled, secret, old_secret AS oldSecret,
+       old_ends_at AS oldEndsAt FROM webhooks WHERE id = ?`,
   )
   const attempts = db.prepare<Attempt, [number, number]>(
     `SELECT type, sequence, attempt, status, error, ms, at FROM webhook_attempts
@@ -101,11 +105,11 @@ function reads(db: Database) {
        count(*) FILTER (WHERE enabled = 0) AS disabled,
        (SELECT coalesce(sum(deliveries), 0) FROM webhook_queues) AS queued FROM webhooks`,
   )
-  const hitWebhooks = db.prepare<{ id: number; accountId: AccountId }, []>(
-    `SELECT id, account_id AS accountId FROM webhooks
-     WHERE enabled = 1 AND EXISTS (SELECT 1 FROM json_each(events) WHERE value = 'link.hits')
-       AND NOT EXISTS (SELECT 1 FROM webhook_deliveries JOIN webhook_events AS event
-         ON event.id = event_id WHERE webhook_id = webhooks.id AND type = 'link.hits')`,
+  const hitWebhooks = db.prepare<{ id: number; accountId: AccountId; createdAt: number }, []>(
+    `SELECT id, account_id AS accountId, created_at AS createdAt FROM webhooks WHERE ${FOR_HITS}`,
+  )
+  const delivery = db.prepare<object, [number, number]>(
+    'SELECT 1 FROM webhook_deliveries WHERE event_id = ? AND webhook_id = ?',
   )
   const byAccounts = db.prepare<{ accountId: AccountId; ids: string }, [string, string]>(
     `SELECT account_id AS accountId, json_group_array(id) AS ids FROM links
@@ -122,7 +126,9 @@ function reads(db: Database) {
     /** Deliveries that wait. */
     countQueued: (id: number): number => queued.get(id)?.n ?? 0,
     totals: () => totals.get() ?? { active: 0, failing: 0, disabled: 0, queued: 0 },
-    /** Webhooks that get `link.hits`, and have delivered the last one. */
+    /** Whether the delivery of an event waits. */
+    isQueued: (eventId: number, id: number): boolean => delivery.get(eventId, id) !== null,
+    /** Webhooks that get `link.hits`. */
     listForHits: () => hitWebhooks.all(),
     /** Those of the links that are of one of the accounts. */
     groupLinks: (linkIds: readonly number[], accountIds: readonly AccountId[]) =>
@@ -158,13 +164,15 @@ export function dueDeliveries(db: Database) {
        AND (origin = ?3 OR ?4 AND origin NOT IN (SELECT value FROM json_each(?5)))
      ORDER BY next_at, event_id LIMIT 1`,
   )
+  const forHits = db.prepare<object, []>(`SELECT 1 FROM webhooks WHERE ${FOR_HITS} LIMIT 1`)
   return (now: number, { busy, host, others, isFirst }: DueQuery) => {
     const free = heads.all().filter(({ id }) => !busy.has(id))
     const known = JSON.stringify(others)
     const ready = free.filter(({ nextAt }) => nextAt <= now)
     return {
       due: ready.flatMap(({ id }) => due.get(id, now, host, isFirst, known) ?? []),
-      isWaiting: free.length > 0,
+      /** The first host looks for hits each minute, too. */
+      isWaiting: free.length > 0 || (isFirst && forHits.get() !== null),
     }
   }
 }
@@ -373,18 +381,21 @@ export const webhooks = subject({
 
     record: write({ prepare: recorder }),
 
-    /** Adds an event `link.hits`. `hitCounts`: those of `linkIds`. `only`: see `eventQueue`. */
+    /**
+     * Adds an event `link.hits`, and returns its id if a webhook gets it. `hitCounts`: those of
+     * `linkIds`. `only`: see `eventQueue`.
+     */
     addHits: write({
       prepare(db) {
         const readLinks = snapshotReader(db)
         const add = eventQueue(db)
-        return ({ accountId, linkIds, hitCounts, only, more, now: at }: CountedHits): void => {
+        return ({ accountId, linkIds, hitCounts, only, more, now: at }: CountedHits) => {
           const own = readLinks(linkIds).filter((link) => link.accountId === accountId)
           const links = own.map(({ id, text }) => {
             const hit_count = hitCounts[linkIds.indexOf(id)]
             return JSON.stringify({ ...JSON.parse(text), hit_count })
           })
-          add({ accountId, type: 'link.hits', at, more }, () => links, only)
+          return add({ accountId, type: 'link.hits', at, more }, () => links, only)
         }
       },
     }),

@@ -1,18 +1,21 @@
 import { Database } from 'bun:sqlite'
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
+import { eventually } from '../../test/support/app.ts'
 import { type Received, Receiver } from '../../test/support/receiver.ts'
 import { dataOn } from '../../test/support/subjects.ts'
 import { SecretHasher } from '../accounts/secrets.ts'
 import { subjects } from '../data.ts'
 import { migrate } from '../db/migrate.ts'
 import { callOrigin } from '../db/subject.ts'
+import { recentHits } from '../hits/recent.ts'
+import { MINUTE, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { AllowedHosts } from '../outgoing/addresses.ts'
 import { type Resolver, Sender } from '../outgoing/sender.ts'
 import { Webhooks } from './control.ts'
-import { DELIVERIES_MAX, eventQueue } from './events.ts'
+import { DELIVERIES_MAX, eventQueue, type LinkEventType } from './events.ts'
 import { createWebhook } from './operations.ts'
 import { dueDeliveries } from './store.ts'
 import { openWebhooks } from './task.ts'
@@ -27,25 +30,31 @@ interface Options {
   /** Ids of this host and of others, in a cluster. */
   host?: string
   others?: () => readonly string[]
+  isFirst?: () => boolean
 }
 
 /** Webhooks on one connection: the task runs when the test calls `run`. */
-function open({ resolve, hosts = ['127.0.0.1'], host = '', others = () => [] }: Options = {}) {
+function open({ resolve, hosts = ['127.0.0.1'], ...cluster }: Options = {}) {
+  const { host = '', others = () => [], isFirst = () => true } = cluster
   const db = new Database(':memory:')
   migrate(db)
-  db.run(`INSERT INTO accounts (name, plan, created_at) VALUES ('a', 'free', 0)`)
+  for (const name of ['a', 'b'])
+    db.run(`INSERT INTO accounts (name, plan, created_at) VALUES (?, 'free', 0)`, [name])
   const data = dataOn(db, subjects)
   const hasher = new SecretHasher(Buffer.alloc(32, 1))
-  const clock = () => NOW
-  const log = createLog({ level: 'silent', human: false, write() {} })
+  let now = NOW
+  const clock = () => now
+  const lines: string[] = []
+  const log = createLog({ level: 'info', human: false, write: (line) => lines.push(line) })
+  const counts = new Map<number, number>()
   const time = { clock, monotonic: clock }
   const parts = { data, hasher, log, ...time, outgoingHosts: hosts, wake() {} }
   const webhooks = new Webhooks({
     ...parts,
-    hits: { of: () => new Map() },
+    hits: { of: (ids) => new Map(ids.map((id) => [id, counts.get(id) ?? 0])) },
     host,
     others,
-    isFirst: () => true,
+    isFirst,
   })
   const sender = new Sender({ hosts: new AllowedHosts(hosts), ...(resolve && { resolve }) })
   const calls = webhooks.calls as unknown as Record<string, (args: unknown) => unknown>
@@ -63,18 +72,39 @@ function open({ resolve, hosts = ['127.0.0.1'], host = '', others = () => [] }: 
   return {
     data,
     db,
-    add: (url: string) =>
-      createWebhook({ ...parts, webhooks, random: secureRandom }, ACCOUNT, {
-        url,
-        events: ['link.created'],
-      }),
+    lines,
+    webhooks,
+    calls,
+    advance(ms: number) {
+      now += ms
+    },
+    add: (url: string, accountId = 1, events: LinkEventType[] = ['link.created']) =>
+      createWebhook(
+        { ...parts, webhooks, random: secureRandom },
+        { ...ACCOUNT, id: accountId },
+        { url, events },
+      ),
+    hit(linkId: number) {
+      counts.set(linkId, (counts.get(linkId) ?? 0) + 1)
+      recentHits(db).add({ linkId }, 1, now)
+    },
+    /** The links of the events `link.hits` that wait or are delivered, by account. */
+    told: () =>
+      db
+        .query<{ account: number; body: string }, []>(
+          `SELECT account_id AS account, body FROM webhook_events WHERE type = 'link.hits'
+           ORDER BY id`,
+        )
+        .all()
+        .map(({ account, body }) => [account, ...JSON.parse(body).map(hitCountOf)]),
+    begin: () => webhooks.calls['webhooks.begin'](),
     /** Creates a link, by a call of a host. */
-    link(origin = '') {
+    link(origin = '', accountId = 1) {
       callOrigin(db).host = origin
       const code = `LINK${String(++links).padStart(6, '0')}` as Code
       const item = { code, url: null, urlKey: null, passcodeHash: new Uint8Array(32) }
       const quota = { linksMax: 0, urlBytesMax: 0 }
-      const author = { accountId: 1, by: 'operator', now: NOW } as const
+      const author = { accountId, by: 'operator', now } as const
       const command = { author, item, isGenerated: false, patch: {}, aliases: {}, quota }
       return data.links.createOne(command as never)
     },
@@ -92,6 +122,8 @@ function open({ resolve, hosts = ['127.0.0.1'], host = '', others = () => [] }: 
     },
   }
 }
+
+const hitCountOf = ({ hit_count }: { hit_count: number }) => hit_count
 
 const PUBLIC = '93.184.215.14'
 
@@ -200,4 +232,154 @@ test('no event is stored for an account without a webhook', async () => {
   await own.link()
   expect(own.db.query('SELECT * FROM webhook_events').all()).toEqual([])
   expect(own.db.query('SELECT * FROM webhook_queues').all()).toEqual([])
+})
+
+describe('link.hits', () => {
+  /** One webhook of each of two accounts, each with a link. */
+  async function openHits(options: Options = {}) {
+    const own = open(options)
+    for (const account of [1, 2]) {
+      await own.add('https://receiver.example/', account, ['link.hits'])
+      await own.link('', account)
+    }
+    return own
+  }
+
+  test('only the first host adds events, once a minute', async () => {
+    let isFirst = false
+    using own = await openHits({ isFirst: () => isFirst })
+    own.hit(1)
+    own.advance(MINUTE)
+    await own.begin()
+    expect(own.told()).toEqual([])
+    isFirst = true
+    await own.begin()
+    own.hit(2)
+    own.advance(MINUTE - 1)
+    await own.begin()
+    expect(own.told()).toEqual([[1, 1]])
+    own.advance(1)
+    await own.begin()
+    expect(own.told()).toEqual([
+      [1, 1],
+      [2, 1],
+    ])
+  })
+
+  test('a webhook whose last event waits gets the hits of that time later', async () => {
+    using own = await openHits()
+    for (const link of [1, 2]) own.hit(link)
+    own.advance(MINUTE)
+    await own.begin()
+    expect(own.told()).toEqual([
+      [1, 1],
+      [2, 1],
+    ])
+    own.db.run('DELETE FROM webhook_deliveries WHERE webhook_id = 2')
+    for (const link of [1, 2]) own.hit(link)
+    for (let n = 0; n < 5; n++) {
+      own.advance(MINUTE)
+      await own.begin()
+    }
+    expect(own.told().slice(2)).toEqual([[2, 2]])
+    own.db.run('DELETE FROM webhook_deliveries')
+    own.advance(MINUTE)
+    await own.begin()
+    expect(own.told().slice(3)).toEqual([[1, 2]])
+  })
+
+  test('an event that cannot be added keeps neither tests nor other accounts waiting', async () => {
+    using own = await openHits()
+    const { addHits } = own.data.webhooks
+    const data = own.data.webhooks as { addHits: typeof addHits }
+    data.addHits = (command) =>
+      command.accountId === 1 ? Promise.reject(new Error('no')) : addHits(command)
+    for (const link of [1, 2]) own.hit(link)
+    own.advance(MINUTE)
+    const ping = { type: 'ping', sequence: 0, body: '[]', more: 0, createdAt: NOW } as const
+    const url = 'https://receiver.example/'
+    void own.webhooks.test({ ...ping, accountId: 1, id: 'msg', webhookId: 1, url })
+    expect((await own.begin()).tests).toHaveLength(1)
+    own.webhooks.calls['webhooks.testDone']({ id: 'msg', status: 200, error: null, ms: 1 })
+    expect(own.told()).toEqual([[2, 1]])
+    data.addHits = addHits
+    own.advance(MINUTE)
+    await own.begin()
+    expect(own.told()).toEqual([
+      [2, 1],
+      [1, 1],
+    ])
+  })
+})
+
+test('the accounts of a receiver take turns', async () => {
+  using receiver = new Receiver()
+  using own = open()
+  await own.add(`${receiver.url}/1`, 1)
+  for (let n = 0; n < 3; n++) await own.link('', 1)
+  await own.add(`${receiver.url}/2`, 2)
+  own.advance(SECOND)
+  await own.link('', 2)
+  for (let n = 0; n < 3; n++) await own.run()
+  expect(receiver.received.map(({ path }) => path)).toEqual(['/hooks/1', '/hooks/2', '/hooks/1'])
+})
+
+test('an account has at most three requests at a time', async () => {
+  const asked: string[] = []
+  const { promise, resolve: release } = Promise.withResolvers<string[]>()
+  const resolve = (name: string) => {
+    asked.push(name)
+    return promise
+  }
+  using own = open({ resolve })
+  for (let n = 1; n <= 5; n++) await own.add(`https://r${n}.example/`, 1)
+  await own.link('', 1)
+  await own.add('https://other.example/', 2)
+  await own.link('', 2)
+  const ended = own.run()
+  await eventually('the names are looked up', () => asked.includes('other.example'))
+  expect(asked).toEqual(['r1.example', 'r2.example', 'r3.example', 'other.example'])
+  release([])
+  await ended
+})
+
+test.each([
+  ['deleted', 'DELETE FROM webhooks'],
+  ['disabled', 'UPDATE webhooks SET enabled = 0'],
+  ['changed to another URL', `UPDATE webhooks SET url = 'https://other.example/'`],
+])('a webhook that is %s before its request gets none', async (_, change) => {
+  using receiver = new Receiver()
+  using own = open()
+  await own.add(receiver.url)
+  await own.link()
+  const secretsOf = own.calls['webhooks.secrets']
+  own.calls['webhooks.secrets'] = (wanted) => {
+    own.db.run(change)
+    return secretsOf?.(wanted)
+  }
+  await own.run()
+  expect(receiver.received).toEqual([])
+  expect(own.attempts()).toEqual([])
+})
+
+test('a request that cannot be prepared is a failed attempt, which is logged once', async () => {
+  using receiver = new Receiver()
+  using own = open()
+  await own.add(receiver.url)
+  const { sealed } =
+    own.db.query<{ sealed: Uint8Array }, []>('SELECT secret AS sealed FROM webhooks').get() ?? {}
+  own.db.run(`UPDATE webhooks SET secret = x'00'`)
+  await own.link()
+  await own.run()
+  own.advance(6 * SECOND)
+  await own.run()
+  expect(own.attempts()).toMatchObject([
+    { status: null, error: 'internal', attempt: 2 },
+    { status: null, error: 'internal', attempt: 1 },
+  ])
+  expect(own.lines.filter((line) => line.includes('webhook.not_prepared'))).toHaveLength(1)
+  own.db.run('UPDATE webhooks SET secret = ?', [sealed ?? null])
+  own.advance(6 * MINUTE)
+  await own.run()
+  expect(receiver.received).toHaveLength(1)
 })

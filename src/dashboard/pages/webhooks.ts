@@ -179,6 +179,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   refused: 'the receiver has refused the connection',
   bad_certificate: 'the certificate of the receiver is not valid',
   connection_failed: 'the connection has failed',
+  internal: 'the service could not prepare the request',
 }
 
 function resultOf({ status, error, ms, attempt }: Attempt): Value {
