@@ -73,6 +73,19 @@ test('the page says why a webhook is disabled', async () => {
   expect(textOf(text)).toContain('no delivery has succeeded for five days')
 })
 
+test('the page says that a test could not be prepared', async () => {
+  await using app = await testApp({ env: INSIDE })
+  using receiver = new Receiver()
+  const json = { url: receiver.url, events: ['link.created'] }
+  await app.call('POST', '/api/webhooks', { key: 'free', json })
+  app.administer(({ db }) => db.run(`UPDATE webhooks SET secret = x'00'`))
+  const free = await makeMember(app, 'free@example.com')
+  const { location } = await free.post(`${PATH}/test`, { id: '1' }, { from: PATH })
+  expect(location).toBe(`${PATH}?done=failed`)
+  expect(textOf((await free.get(PATH)).text)).toContain('could not prepare the request')
+  expect(receiver.received).toEqual([])
+})
+
 describe('in a browser', () => {
   const { browser, test: inBrowser } = browserTests()
 
