@@ -19,6 +19,7 @@ export const REFUSALS = {
   wrong_password: detailed(403, (code) => `Wrong password for code ${code}`),
   invalid_passcode: detailed(403, (code) => `Invalid passcode for code ${shorten(code)}`),
   read_only_key: fixed(403, 'This API key is read-only'),
+  foreign_site: fixed(403, 'This API key is not for pages of this site'),
   manage_key_needed: fixed(
     403,
     'This API key cannot delete links without their passcodes: an admin can create one that can',

@@ -63,7 +63,10 @@ export async function createOrFind(
   const link = getProperties(deps, account, code)
   // The properties of an older link are not for a key that can only create.
   const isHidden = reused && !hasAccess(account, 'read')
-  const unset = isHidden && propertiesView(deps.addresses, NO_PROPERTIES)
+  const unset = isHidden && {
+    ...propertiesView(deps.addresses, NO_PROPERTIES),
+    display_url: link.short_url,
+  }
   return { isFound: reused, link: { ...link, ...unset } }
 }
 

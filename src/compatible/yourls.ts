@@ -178,8 +178,8 @@ function authMessage(asked: Asked): string {
   return `${isTimed || reason}: use an API key of this service as the signature`
 }
 
-/** Like `app.done`, or `holder[12]`, and no other JavaScript. */
-const CALLBACK = /^[\w$.]{1,100}(\[\d{1,20}\])?$/
+/** Like `done`, or `holder[12]`: no other JavaScript, and no method of another object. */
+const CALLBACK = /^[\w$]{1,100}(\[\d{1,20}\])?$/
 
 function respond(asked: Asked, { simple, ...fields }: Result, others = {}): Response {
   const send = (type: string, text: string, status = 0) => {

@@ -27,9 +27,9 @@ export interface EventPage {
   before?: string | undefined
 }
 
-const rowsOf = (db: Database, where: string) =>
+const rowsOf = (db: Database, where: string, before = 'before') =>
   db.prepare<EventRow, [number, number, number]>(
-    `SELECT id, at, kind, actor_kind AS actorKind, actor, before, after, links, (
+    `SELECT id, at, kind, actor_kind AS actorKind, actor, ${before} AS before, after, links, (
        SELECT json_group_array(code) FROM (SELECT code FROM links
          WHERE links.account_id = link_events.account_id AND (links.id = link_events.link_id
            OR links.id IN (SELECT link_id FROM link_event_links WHERE event_id = link_events.id))
@@ -38,8 +38,8 @@ const rowsOf = (db: Database, where: string) =>
   )
 
 /** One more row than a page has tells whether another one follows. */
-const pageReader = (db: Database, where: string) => {
-  const rows = rowsOf(db, `id < ?2 AND ${where} ORDER BY id DESC`)
+const pageReader = (db: Database, where: string, shown?: string) => {
+  const rows = rowsOf(db, `id < ?2 AND ${where} ORDER BY id DESC`, shown)
   return ({ id, limit, before }: EventPage) => {
     const found = rows.all(id, Number(before ?? Number.MAX_SAFE_INTEGER), limit + 1)
     const events = found.slice(0, limit)
@@ -58,6 +58,8 @@ export const history = subject({
          UNION SELECT event_id FROM (SELECT event_id, last_link FROM link_event_links
            WHERE last_link > link_id AND link_id <= ?1 ORDER BY link_id DESC LIMIT 1)
          WHERE last_link >= ?1)`,
+      // The codes of a batch may be those of another account, which had the link before.
+      `iif(kind = 'deleted' AND links > 1, NULL, before)`,
     ),
     /** Newest first. */
     pageOfAccount: pageReader(db, 'account_id = ?1'),

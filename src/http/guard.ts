@@ -200,9 +200,25 @@ export function enterWithKey(
 ): { account: KeyHolder } | Promise<{ account: KeyHolder }> {
   const budget = access === 'read' ? 'read' : 'write'
   const found = admit(deps, context, { budget, access, key })
+  refuseOtherSite(found, context.request.headers)
   if (budget === 'read' || !deps.writer.isInCluster) return requireAccess(found, access)
   const again = () => requireAccess(findAccount(deps, key), access)
   return deps.writer.decide(() => requireAccess(found, access), again)
+}
+
+/**
+ * A key that only creates stands in the source of pages: pages of other sites than those that it
+ * lists may not use it. Browsers name the site of a page in `Origin`, and that a script or a form
+ * is of another site in `Sec-Fetch-Site`; other programs send neither.
+ */
+function refuseOtherSite(account: KeyHolder | undefined, headers: Headers): void {
+  if (account?.keyScope !== 'create') return
+  const origin = headers.get('origin')
+  const isOwn = origin !== null && URL.parse(origin)?.host === headers.get('host')
+  const isListed = origin !== null && account.origins.includes(origin)
+  const isElsewhere = /^(cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '')
+  if (isOwn || isListed || (origin === null && !isElsewhere)) return
+  throw new AppError('foreign_site')
 }
 
 /**

@@ -18,17 +18,19 @@ interface ExportQuery {
   format: ExportFormat
   /** Links after this id; 0 for the beginning of the file; negative: events, see `historyPage`. */
   above: number
+  /** Whether JSON Lines have the events of the account, which are for its admins. */
+  withHistory?: boolean
 }
 
 /**
  * The next part of a file with all links of an account, oldest first, with everything that an
  * import accepts; without those whose deletion is scheduled. JSON Lines end with the events of the
- * account. `next`: absent at the end.
+ * account, unless they are left out. `next`: absent at the end.
  */
 export async function exportPage(
   deps: ListKit,
   accountId: AccountId,
-  { format, above }: ExportQuery,
+  { format, above, withHistory = true }: ExportQuery,
 ): Promise<{ text: string; next: number | undefined }> {
   if (above < 0) return historyPage(deps, accountId, above)
   const isCsv = format === 'csv'
@@ -40,7 +42,8 @@ export async function exportPage(
     : links.map((link) => jsonLine(deps.addresses, link, aliases.get(link.id) ?? [])).join('')
   const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
   const head = isCsv ? importersCsv.head : `${JSON.stringify(header)}\n`
-  return { text: (above === 0 ? head : '') + lines, next: next ?? (isCsv ? undefined : -1) }
+  const hasEvents = !isCsv && withHistory
+  return { text: (above === 0 ? head : '') + lines, next: next ?? (hasEvents ? -1 : undefined) }
 }
 
 /** Events after the id `-1 - above`. An import skips their lines, as the first one of the file. */
@@ -59,11 +62,13 @@ export async function* exportFile(
   deps: ListKit,
   accountId: AccountId,
   format: ExportFormat,
+  { withHistory = true } = {},
 ): AsyncGenerator<string, void, undefined> {
   for (let above: number | undefined = 0; above !== undefined; ) {
     const page: { text: string; next: number | undefined } = await exportPage(deps, accountId, {
       format,
       above,
+      withHistory,
     })
     yield page.text
     above = page.next

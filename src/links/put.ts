@@ -282,12 +282,20 @@ function linkReuser(db: Database) {
     `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  return (by: Author, urlKey: Uint8Array | null): CreatedLink | undefined => {
-    const { accountId } = by
+  // A key that only creates is in the source of pages: it must not undo a deletion.
+  const mustStay = db.prepare<object, [number, number]>(
+    `SELECT 1 FROM links, api_keys WHERE links.id = ? AND delete_at IS NOT NULL
+       AND api_keys.id = ? AND scope = 'create'`,
+  )
+  return (author: Author, urlKey: Uint8Array | null): CreatedLink | undefined => {
+    const { accountId, by } = author
     const existing = byUrl.get(accountId, urlKey)
     if (!existing) return undefined
+    if (typeof by === 'object' && 'keyId' in by && mustStay.get(existing.id, by.keyId)) {
+      return undefined
+    }
     if (!keep(existing.id)) return { ...existing, reused: true }
-    record({ kind: 'restored', accountId, links: [existing.id], by })
+    record({ kind: 'restored', accountId, links: [existing.id], by: author })
     return { ...existing, reused: true, restored: true }
   }
 }

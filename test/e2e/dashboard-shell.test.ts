@@ -109,6 +109,7 @@ const SECTION_PAGES = [
   ['Account', '/app/account/domains', 'Domains'],
   ['Account', '/app/qr', 'QR codes'],
   ['Account', '/app/campaigns', 'Campaigns'],
+  ['Account', '/app/account/webhooks', 'Webhooks'],
   ['Account', '/app/account/security', 'Security'],
   ['Account', '/app/account/two-factor', 'Security'],
   ['Account', '/app/keys', 'API keys'],

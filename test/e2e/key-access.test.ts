@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type CallOptions, type TestApp, testApp } from '../support/app.ts'
 import { ALL, nameOf, PUBLIC, pathOf } from '../support/endpoints.ts'
-import { addKey, addManager } from '../support/members.ts'
+import { addKey, addManager, makeMember } from '../support/members.ts'
 import { messageOf } from '../support/refusals.ts'
 
 /** What keys with the access `create` and `manage` may do, and what pays for their requests. */
@@ -46,6 +46,44 @@ test('everything else is 403 for a key that creates, also with the passcode, and
   }
   const after = await app.call('GET', '/api/links/SPRING26', { key: 'free' })
   expect(after.body).toEqual(before.body)
+})
+
+const SHOP = 'https://shop.example'
+const WITHIN_FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+test.each([
+  ['a program', {}, 201],
+  ['a page that it lists', { origin: SHOP, 'sec-fetch-site': 'cross-site' }, 201],
+  ['a page of the service', { origin: 'http://hop.test', host: 'hop.test' }, 201],
+  ['a page of another site', { origin: 'https://evil.example' }, 403],
+  ['a page without an origin', { origin: 'null' }, 403],
+  ['a script element', { 'sec-fetch-site': 'cross-site' }, 403],
+] as const)('a key that creates, used by %s', async (_, headers, expected) => {
+  await using app = await testApp()
+  app.key('free')
+  const label = { name: 'Page', perMinute: 60, origins: [SHOP] }
+  const key = addKey(app, 'free@example.com', { ...label, scope: 'create' })
+  const { status } = await app.call('POST', '/api/shorten', { key, json: { url: URL }, headers })
+  expect(status).toBe(expected)
+  const form = new URLSearchParams({ signature: key, action: 'shorturl', url: `${URL}form` })
+  const asForm = { raw: form.toString(), headers: { ...headers, ...WITHIN_FORM } }
+  const { status: compatible } = await app.call('POST', '/yourls-api.php', asForm)
+  expect(compatible).toBe(expected === 201 ? 200 : 403)
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  expect(body.total).toBe(expected === 201 ? 2 : 0)
+})
+
+test('a key that creates does not undo a deletion', async () => {
+  await using app = await testApp()
+  const key = addCreator(app)
+  const free = await makeMember(app, 'free@example.com')
+  const { code } = await app.shorten(URL)
+  const path = `/app/links/${code}`
+  await free.post(`${path}/delete`, {}, { from: path })
+  const { body } = await app.call('POST', '/api/shorten', { key, json: { url: URL } })
+  expect(body).toMatchObject({ reused: false, code: expect.not.stringMatching(String(code)) })
+  const again = await app.call('POST', '/api/shorten', { key: 'free', json: { url: URL } })
+  expect(again.body).toMatchObject({ reused: true, code })
 })
 
 test('a key that creates has a limit of its own, and spends the budget of its account', async () => {

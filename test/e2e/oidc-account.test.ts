@@ -24,7 +24,7 @@ import { codeOf, enableTwoFactor } from '../support/totp.ts'
 const OPEN = { OIDC_SIGNUP: 'open' }
 const ACCOUNT = '/app/account'
 const SECURITY = `${ACCOUNT}/security`
-const CONNECT = `${ACCOUNT}/identities/connect`
+const CONNECT = `${SECURITY}/identities/connect`
 const BOB = { sub: 'bob-1', email: 'bob@example.com', email_verified: true }
 
 const post = (visitor: Visitor, path: string, fields: Record<string, string> = {}) =>
@@ -41,7 +41,7 @@ const connect = async (visitor: Visitor, provider: Provider, claims: JWTPayload)
 
 const disconnectPath = async (visitor: Visitor): Promise<string> => {
   const { text } = await visitor.get(SECURITY)
-  return /action="(\/app\/account\/identities\/\d+\/disconnect)"/.exec(text)?.[1] ?? ''
+  return /action="(\/app\/account\/security\/identities\/\d+\/disconnect)"/.exec(text)?.[1] ?? ''
 }
 
 const disconnectByCommand = (app: TestApp, email: string): Promise<string> =>
@@ -176,7 +176,7 @@ test.each([
   const claims = { ...ANN, ...(offset !== undefined && { auth_time }) }
   const ann = new Visitor(app)
   await signInWith(ann, provider, claims)
-  const set = () => post(ann, `${ACCOUNT}/password`, { password: 'seven green otters' })
+  const set = () => post(ann, `${SECURITY}/password`, { password: 'seven green otters' })
   expect((await post(ann, CONNECT)).status).toBe(status)
   if (status === 403) expect((await set()).location).toBeNull()
   // It is proved for ten minutes at most, whatever the provider says.
@@ -202,7 +202,7 @@ test('an old sign-in at the provider proves nothing with a password or a code be
   const old = { ...ANN, auth_time: app.now() / 1000 - 7200 }
   expect(await signIn(old)).toBe(403)
   expect(await signIn(ANN)).toBe(200)
-  await post(visitor, `${ACCOUNT}/password`, { password: 'seven green otters' })
+  await post(visitor, `${SECURITY}/password`, { password: 'seven green otters' })
   expect(await signIn(old)).toBe(403)
 })
 
@@ -221,7 +221,7 @@ test('a first password, after which the session of the provider goes on', async 
   await using it = await withProvider(OPEN)
   const { app, provider } = it
   const ann = await makeUser(app, provider)
-  const set = await post(ann, `${ACCOUNT}/password`, { password: 'seven green otters' })
+  const set = await post(ann, `${SECURITY}/password`, { password: 'seven green otters' })
   expect(set.location).toBe(`${SECURITY}?done=password`)
   expect(await signedInAs(ann)).toBe(ANN.email)
   const visitor = new Visitor(app)

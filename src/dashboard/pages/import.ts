@@ -1,3 +1,4 @@
+import { hasRole } from '../../accounts/roles.ts'
 import { AppError } from '../../errors.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
@@ -41,7 +42,8 @@ export const importPages = signedInPages({
   'GET /app/links/import/export/:format': editor(async ({ deps, user, params }) => {
     const format = EXPORT_FORMATS.find((one) => one === params.format)
     if (!format) throw new AppError('page_not_found')
-    const chunks = exportFile(deps, user.account.id, format)
+    const withHistory = hasRole(user.role, 'admin')
+    const chunks = exportFile(deps, user.account.id, format, { withHistory })
     const file = format === 'csv' ? forSpreadsheets(chunks) : chunks
     const body = await deps.unsent.generate(user.account.id, file)
     const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
