@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { eventually } from '../../test/support/app.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { dataOn, plainWrites } from '../../test/support/subjects.ts'
 import { migrate } from '../db/migrate.ts'
@@ -26,7 +27,7 @@ function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   db.run('PRAGMA synchronous = OFF')
-  db.run("INSERT INTO accounts (name, plan, created_at) VALUES ('a', 'pro', 0)")
+  db.run("INSERT INTO accounts (name, plan, created_at) VALUES ('a', 'pro', 0), ('b', 'pro', 0)")
   const writes = plainWrites(db)
   const data = dataOn(db, { checks, links })
   const world = {
@@ -37,7 +38,7 @@ function setUp(path: string) {
     /** What was recorded as having changed. */
     changed: [] as [number, boolean][],
     /** Runs before each answer. */
-    onRequest: (_: string): void => {},
+    onRequest: (_: string): void | Promise<void> => {},
   }
   const calls: Record<string, (args: never) => unknown> = {
     'checks.isMine': () => world.isMine,
@@ -50,8 +51,7 @@ function setUp(path: string) {
   const sender = {
     async send({ url, method }: OutgoingRequest): Promise<OutgoingResult> {
       world.requests.push(`${method} ${url.href}`)
-      world.onRequest(url.href)
-      await Promise.resolve()
+      await world.onRequest(url.href)
       const answer = world.answers.get(url.href) ?? 200
       if (typeof answer === 'number') return { ok: true, status: answer, headers: {}, ms: 1 }
       return { ok: false, error: answer, ms: 1 }
@@ -70,16 +70,17 @@ function setUp(path: string) {
     data,
     world,
     /** A link that was followed `hoursAgo`; never, without it. */
-    link(url: string, hoursAgo?: number): number {
+    link(url: string, hoursAgo?: number, accountId = 1): number {
       const item = { url, urlKey: urlKey(new URL(url)), code: newCode(secureRandom) }
       const [made] = inTransaction(db, () =>
-        writes.create(1, [{ ...item, passcodeHash: new Uint8Array(32) }]),
+        writes.create(accountId, [{ ...item, passcodeHash: new Uint8Array(32) }]),
       )
       const id = made?.id ?? 0
       if (hoursAgo !== undefined) {
         const hours = encodeHours([[hourOf(START) - hoursAgo, 1]])
-        db.run('INSERT INTO hits (link_id, account_id, count, hours) VALUES (?, 1, 1, ?)', [
+        db.run('INSERT INTO hits (link_id, account_id, count, hours) VALUES (?, ?, 1, ?)', [
           id,
+          accountId,
           hours,
         ])
       }
@@ -87,6 +88,12 @@ function setUp(path: string) {
     },
     setUrl: (id: number, url: string) => inTransaction(db, () => writes.setUrl(1, id, url)),
     remove: (id: number) => inTransaction(db, () => writes.remove(1, id)),
+    /** Makes all links due, in the order of their ids. */
+    async makeDue(): Promise<void> {
+      await this.run()
+      db.run('UPDATE link_checks SET due_at = link_id')
+    },
+    page: () => task.run(),
     /** Everything that is due now. */
     async run(): Promise<void> {
       while ((await task.run()) === 0);
@@ -279,6 +286,51 @@ test('links of one host are read in pages, and one that does not answer holds up
     "SELECT count(*) AS n FROM link_checks WHERE status = 'timeout'",
   )
   expect(rows.get()?.n).toBe(1200)
+})
+
+test('of a host that answers, ten links are asked for in a page, and the others in the next ones', async () => {
+  using folder = temporaryFolder()
+  using app = setUp(folder.path)
+  for (let n = 0; n < 35; n++) app.link(`https://many.example:${8000 + n}/`, 1)
+  app.link('https://other.example/', 1)
+  await app.makeDue()
+  expect(await app.page()).toBe(0)
+  const { requests } = app.world
+  expect(requests).toContain('HEAD https://other.example/')
+  expect(requests).toHaveLength(10 + 1)
+  await app.run()
+  expect([requests.length, new Set(requests).size]).toEqual([36, 36])
+})
+
+test('accounts take turns: many links of one do not delay those of another', async () => {
+  using folder = temporaryFolder()
+  using app = setUp(folder.path)
+  for (let n = 0; n < 300; n++) app.link(`https://many-${n}.example/`, 1)
+  for (let n = 0; n < 3; n++) app.link(`https://few-${n}.example/`, 1, 2)
+  await app.makeDue()
+  await app.page()
+  const { requests } = app.world
+  expect(requests).toHaveLength(100)
+  expect(requests.filter((one) => one.includes('few-'))).toHaveLength(3)
+  await app.run()
+  expect([requests.length, new Set(requests).size]).toEqual([303, 303])
+})
+
+test('while a host takes its time, other links are checked and their results stored', async () => {
+  using folder = temporaryFolder()
+  using app = setUp(folder.path)
+  for (let n = 0; n < 20; n++) app.link(`https://slow.example/${n}`, 1)
+  for (let n = 0; n < 60; n++) app.link(`https://site-${n}.example/`, 1)
+  await app.makeDue()
+  const answer = Promise.withResolvers<void>()
+  app.world.onRequest = (url) => (url.includes('slow') ? answer.promise : undefined)
+  const page = app.page()
+  const checked = app.db.query('SELECT 1 FROM link_checks WHERE status IS NOT NULL')
+  await eventually('the results of others are stored', () => checked.all().length === 60)
+  expect(app.world.requests.filter((one) => one.includes('slow'))).toHaveLength(1)
+  answer.resolve()
+  await page
+  expect(checked.all()).toHaveLength(60 + 10)
 })
 
 test.each([

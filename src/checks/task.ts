@@ -12,7 +12,9 @@ import { checkDestination, type Finding } from './verdict.ts'
 export const CHECKER_PATH = '/-/checker'
 
 /** Links that are read at once: memory and transactions stay bounded. */
-const PAGE = { due: 100, swept: 500 }
+const PAGE = { due: 100, recorded: 20, swept: 500 }
+/** Links of one host that are asked for in a page: a slow host holds up others no longer. */
+const OF_HOST_MAX = 10
 /** Checks at a time, of the 16 requests of the sender. */
 const AT_ONCE = 8
 const PAUSE_MS = MINUTE
@@ -40,6 +42,10 @@ function isChecked({ hours, printed, isOpen }: Candidate, now: number): boolean 
   const followed = newestHour(hours) ?? 0
   return isOpen === 1 && (printed === 1 || followed > hourOf(now) - FOLLOWED_DAYS * HOURS_OF_DAY)
 }
+
+/** As the sender, which sends one request at a time to each. */
+const hostOf = ({ url }: Candidate): string =>
+  url === null ? '' : canonicalHost(new URL(url).hostname)
 
 /**
  * Checks the destinations of links: the URL of the link, not those of its rules. Each link has its
@@ -69,29 +75,41 @@ export const destinationChecks: OpenTask = ({ db, sender, clock, baseUrl, call }
     return !isOver
   }
 
+  /** Hosts are checked side by side, the links of each one after the other. */
   const checkDue = async (now: number): Promise<boolean> => {
     const due = listDue.all(now)
-    const silent = new Set<string>()
+    let isBehind = due.length === PAGE.due
     const results: CheckResult[] = []
-    const check = async (url: string): Promise<Finding> => {
-      const { host } = new URL(url)
-      // A host that does not answer would hold up all others.
-      if (silent.has(host)) return { outcome: 'unknown', status: 'timeout' }
-      const finding = await checkDestination(url, options)
-      if (finding.status === 'timeout') silent.add(host)
-      return finding
+    const record = async () => {
+      const part = results.splice(0)
+      if (part.length > 0) await call('checks.record', { results: part, now: clock() })
     }
-    const waiting = due.values()
-    const work = async () => {
-      for (const one of waiting) {
+    const checkHost = async (links: readonly Candidate[]) => {
+      let asked = 0
+      let finding: Finding | undefined
+      for (const one of links) {
         const { id: linkId, dueAt, url } = one
-        const finding = url !== null && isChecked(one, now) ? await check(url) : undefined
-        results.push({ linkId, dueAt: dueAt ?? 0, finding })
+        const isAsked = url !== null && isChecked(one, now)
+        // A host that does not answer would hold up all others.
+        if (isAsked && finding?.status !== 'timeout') {
+          if (asked++ === OF_HOST_MAX) {
+            isBehind = true
+            return
+          }
+          finding = await checkDestination(url, options)
+        }
+        results.push({ linkId, dueAt: dueAt ?? 0, finding: isAsked ? finding : undefined })
+        if (results.length >= PAGE.recorded) await record()
       }
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
-    if (results.length > 0) await call('checks.record', { results, now: clock() })
-    return due.length === PAGE.due
+    const hosts = Map.groupBy(due, hostOf).values()
+    const work = async () => {
+      for (const links of hosts) await checkHost(links)
+    }
+    const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work))
+    await record()
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
+    return isBehind
   }
 
   return {
@@ -109,10 +127,14 @@ function reads(db: Database, baseUrl: string) {
   const own = canonicalHost(new URL(baseUrl).hostname)
   const domain = db.prepare<object, [string]>('SELECT 1 FROM domains WHERE host = ?')
   return {
+    /** Accounts take turns. */
     listDue: db.prepare<Candidate, [number]>(
-      `SELECT ${CANDIDATE} FROM link_checks c JOIN links l ON l.id = c.link_id
-       LEFT JOIN hits h ON h.link_id = l.id
-       WHERE due_at <= ? ORDER BY due_at LIMIT ${PAGE.due}`,
+      `SELECT ${CANDIDATE} FROM (
+         SELECT link_id, printed, due_at,
+           row_number() OVER (PARTITION BY account_id ORDER BY due_at) AS turn
+         FROM link_checks WHERE due_at <= ? ORDER BY turn, due_at LIMIT ${PAGE.due}) c
+       JOIN links l ON l.id = c.link_id LEFT JOIN hits h ON h.link_id = l.id
+       ORDER BY turn, due_at`,
     ),
     sweep: db.prepare<Candidate, [number]>(
       `SELECT ${CANDIDATE} FROM links l LEFT JOIN hits h ON h.link_id = l.id

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { AllowedHosts } from '../outgoing/addresses.ts'
 import { type OutgoingRequest, type Resolver, Sender } from '../outgoing/sender.ts'
 import { checkDestination } from './verdict.ts'
@@ -127,4 +127,26 @@ test.each([
       : new Response(null, { status: 404 })
   })
   expect(await site.check('/0')).toEqual(finding)
+})
+
+test('a whole check has 20 seconds, its waits for slots included', async () => {
+  let now = 0
+  const sent: number[][] = []
+  const sender = {
+    async send({ slotMs = 0, timeoutMs }: OutgoingRequest) {
+      sent.push([slotMs, timeoutMs])
+      // It waits for its slot too.
+      now += 8000
+      return { ok: true, status: 302, headers: { location: '/next' }, ms: 1 } as const
+    },
+  }
+  using _ = spyOn(performance, 'now').mockImplementation(() => now)
+  const options = { sender, userAgent: 'Hopcode', isOwnHost: () => false }
+  const finding = await checkDestination('https://slow.example/', options)
+  expect(finding).toEqual({ outcome: 'unknown', status: 'timeout' })
+  expect(sent).toEqual([
+    [20_000, 10_000],
+    [12_000, 10_000],
+    [4000, 4000],
+  ])
 })

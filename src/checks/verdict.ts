@@ -1,5 +1,5 @@
 import { SECOND } from '../lib/clock.ts'
-import type { OutgoingRequest, OutgoingResult, Sender } from '../outgoing/sender.ts'
+import type { OutgoingResult, Sender } from '../outgoing/sender.ts'
 
 /** What one check of a destination finds. */
 
@@ -15,6 +15,8 @@ export interface Finding {
 
 const REDIRECTS_MAX = 5
 const TIMEOUT_MS = 10 * SECOND
+/** Of a whole check. The last request may end `TIMEOUT_MS` after it. */
+const CHECK_MS = 20 * SECOND
 const GET_BYTES = 4096
 
 const FAILURES: readonly string[] = ['404', '410', 'no_such_name', 'refused', 'bad_certificate']
@@ -29,10 +31,11 @@ interface CheckOptions {
 /** Follows redirects. The sender looks at each hop anew, so none leads inside. Never rejects. */
 export async function checkDestination(url: string, options: CheckOptions): Promise<Finding> {
   let current = URL.parse(url)
+  const deadline = performance.now() + CHECK_MS
   for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
     if (!current || !/^https?:$/.test(current.protocol)) return unknown('bad_redirect')
     if (options.isOwnHost(current.hostname)) return unknown('own_address')
-    const result = await ask(current, options)
+    const result = await ask(current, deadline, options)
     if (!result.ok) return findingOf(result.error)
     const { location } = result.headers
     if (result.status < 300 || result.status >= 400 || location === undefined) {
@@ -51,18 +54,28 @@ function findingOf(status: string): Finding {
 }
 
 /** HEAD; then GET, because some servers answer HEAD with an error or not at all. */
-async function ask(url: URL, { sender, userAgent }: CheckOptions): Promise<OutgoingResult> {
-  const request: Omit<OutgoingRequest, 'method'> = {
-    url,
-    headers: { 'User-Agent': userAgent, Accept: '*/*' },
-    timeoutMs: TIMEOUT_MS,
-    maxBytes: GET_BYTES,
-    allowsHttp: true,
-    isPublicOnly: true,
+async function ask(
+  url: URL,
+  deadline: number,
+  { sender, userAgent }: CheckOptions,
+): Promise<OutgoingResult> {
+  const send = async (method: 'HEAD' | 'GET'): Promise<OutgoingResult> => {
+    const leftMs = deadline - performance.now()
+    if (leftMs <= 0) return { ok: false, error: 'timeout', ms: 0 }
+    return sender.send({
+      method,
+      url,
+      headers: { 'User-Agent': userAgent, Accept: '*/*' },
+      slotMs: leftMs,
+      timeoutMs: Math.min(TIMEOUT_MS, leftMs),
+      maxBytes: GET_BYTES,
+      allowsHttp: true,
+      isPublicOnly: true,
+    })
   }
-  const head = await sender.send({ ...request, method: 'HEAD' })
+  const head = await send('HEAD')
   const mayDiffer = head.ok
     ? head.status >= 400 && head.status !== 429
     : head.error === 'timeout' || head.error === 'connection_failed'
-  return mayDiffer ? sender.send({ ...request, method: 'GET' }) : head
+  return mayDiffer ? send('GET') : head
 }

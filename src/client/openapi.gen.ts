@@ -248,9 +248,9 @@ export interface Schemas {
     at: string;
     kind: "created" | "destination" | "destinations" | "aliases" | "domain" | "password" | "state" | "moved" | "disabled" | "enabled" | "deleted" | "restored" | "dead" | "alive";
     actor: Schemas["HistoryActor"];
-    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code, for one link; of `dead` and `alive` what the destination has answered. Else null. */
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code, of one link alone; of `dead` and `alive` what the destination has answered. Else null. */
     before: unknown;
-    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code, for one link; of `dead` and `alive` what the destination has answered. Else null. */
+    /** @description Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases only those removed and added; of `domain` a host; of `state` the changed properties; of `moved` names of accounts; of `disabled` the reason; of `deleted` the code, of one link alone; of `dead` and `alive` what the destination has answered. Else null. */
     after: unknown;
     /** @description More than 1: of a batch. */
     links: number;

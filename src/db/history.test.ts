@@ -32,6 +32,24 @@ test('the 501st event of a link drops its first one, and none of another link or
   expect(ofLink(2).map(({ after }) => after)).toEqual(['"other"', null])
 })
 
+test('a link is in the last 100 batches and in the one that created it', () => {
+  const { add, ofLink, countOf } = setUp()
+  add({ kind: 'created', links: [1, 2, 3] })
+  add({ links: [1], after: 'single' })
+  for (let n = 1; n <= 150; n++) add({ links: [1, 2], after: n })
+  const afters = ofLink(1).map(({ after }) => after)
+  expect([afters.length, afters[0], ...afters.slice(-3)]).toEqual([
+    102,
+    '150',
+    '51',
+    '"single"',
+    null,
+  ])
+  expect([ofLink(2).length, ofLink(3).length]).toEqual([101, 1])
+  expect(countOf('link_event_links')).toBe(1 + 2 * 100)
+  expect(countOf('link_events')).toBe(152)
+})
+
 test('created links of a batch are found by the range of their ids only', () => {
   const { add, ofLink, countOf } = setUp()
   add({ kind: 'created', links: [1] })
@@ -81,6 +99,25 @@ test('an account keeps 64 MiB of values', () => {
   add({ kind: 'destination', links: [1], before: 'https://a.example/' })
   expect(countOf('link_events WHERE before IS NOT NULL')).toBe(511 + 1)
   expect(countOf('link_events')).toBe(511 + 423 + 1)
+})
+
+test('each link of a batch counts towards these 64 MiB as 40 bytes, but not a created one', () => {
+  const { db, add, countOf } = setUp()
+  db.run(`INSERT INTO link_events (account_id, at, kind, actor_kind, links)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1023)
+    SELECT 7, 0, iif(i > 1000, 'created', 'state'), 'key', 10000 FROM n`)
+  add({ links: [1] })
+  expect(countOf("link_events WHERE kind = 'created'")).toBe(23)
+  expect(countOf("link_events WHERE kind = 'state'")).toBe(1 + 167)
+})
+
+test('the events of an account are removed in parts', () => {
+  const { add, operations, countOf } = setUp()
+  for (let n = 0; n < 501; n++) add({ links: [1, 2] })
+  add({ accountId: 8, links: [1, 2] })
+  const removed = [1, 2, 3].map(() => operations.removeSome({ accountId: 7 }))
+  expect(removed).toEqual([500, 1, 0])
+  expect([countOf('link_events'), countOf('link_event_links')]).toEqual([1, 2])
 })
 
 test('an account keeps 100,000 events, and no event of another account goes for them', () => {

@@ -41,10 +41,14 @@ export interface NewEvent {
 
 /** Events of a link, beside batches. */
 const OF_LINK_MAX = 500
+/** Batches of a link. More would make it slow to read and to delete. */
+const BATCHES_OF_LINK_MAX = 100
 /** Of an account. One event of `OF_ACCOUNT_SLACK` removes the older ones. */
 const OF_ACCOUNT_MAX = 100_000
 const OF_ACCOUNT_BYTES_MAX = 64 * 1024 * 1024
 const OF_ACCOUNT_SLACK = 1024
+/** What a link of an event counts as, towards the bytes of its account. */
+const LINK_BYTES = 40
 /** Time between two parts of a batch. */
 const PARTS_MS = MINUTE
 
@@ -82,14 +86,20 @@ export const eventRecorder = perConnection((db) => {
   const removeSurplus = db.prepare<null, [number]>(
     `DELETE FROM link_events WHERE account_id = ?1 AND id <= (SELECT id FROM (
          SELECT id, row_number() OVER newest AS events,
-           sum(coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0))
-             OVER newest AS bytes
+           sum(coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0)
+             + iif(kind = 'created', 0, links) * ${LINK_BYTES}) OVER newest AS bytes
          FROM link_events WHERE account_id = ?1 WINDOW newest AS (ORDER BY id DESC))
        WHERE events > ${OF_ACCOUNT_MAX} OR bytes > ${OF_ACCOUNT_BYTES_MAX}
        ORDER BY id DESC LIMIT 1)`,
   )
   const addLinks = db.prepare<null, [number, number, number]>(
     'INSERT INTO link_event_links (event_id, link_id, last_link) VALUES (?, ?, ?)',
+  )
+  // Reads the index on `link_id` only, unless there is something to remove.
+  const removeOldestBatches = db.prepare<null, [number]>(
+    `DELETE FROM link_event_links WHERE link_id = ?1 AND last_link = ?1 AND event_id <= (
+       SELECT event_id FROM link_event_links WHERE link_id = ?1
+       ORDER BY event_id DESC LIMIT 1 OFFSET ${BATCHES_OF_LINK_MAX})`,
   )
   const grow = db.prepare<{ id: number }, (string | number | null)[]>(
     `UPDATE link_events SET links = links + ?1, at = ?2
@@ -120,7 +130,12 @@ export const eventRecorder = perConnection((db) => {
     }
     const id = batch ?? add(null)
     if (kind === 'created') addLinks.run(id, first, links[count - 1] ?? first)
-    else for (const link of links) addLinks.run(id, link, link)
+    else {
+      for (const link of links) {
+        addLinks.run(id, link, link)
+        removeOldestBatches.run(link)
+      }
+    }
   }
 })
 

@@ -29,8 +29,8 @@ const Value = z.unknown().meta({
   description:
     'Of `created` and `destination` a URL; of `destinations` and `aliases` a list, of aliases ' +
     'only those removed and added; of `domain` a host; of `state` the changed properties; of ' +
-    '`moved` names of accounts; of `disabled` the reason; of `deleted` the code, for one link; of `dead` and ' +
-    '`alive` what the destination has answered. Else null.',
+    '`moved` names of accounts; of `disabled` the reason; of `deleted` the code, of one link ' +
+    'alone; of `dead` and `alive` what the destination has answered. Else null.',
 })
 
 const HistoryEvent = z

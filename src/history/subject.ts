@@ -86,6 +86,17 @@ export const history = subject({
         return ({ now }: { now: number }): number => remove.run(now - AGE_MAX_MS).changes
       },
     }),
+
+    /** Removes a bounded number of events of a closed account. Returns how many. */
+    removeSome: write({
+      prepare(db) {
+        const remove = db.prepare<null, [number]>(
+          `DELETE FROM link_events WHERE id IN (
+             SELECT id FROM link_events WHERE account_id = ? LIMIT 500)`,
+        )
+        return ({ accountId }: { accountId: number }): number => remove.run(accountId).changes
+      },
+    }),
   },
 
   forget: ['DELETE FROM link_events WHERE account_id = ?1'],

@@ -5,8 +5,10 @@ import { AccountDeletion } from './deletion.ts'
 
 type DeletionData = ConstructorParameters<typeof AccountDeletion>[0]['data']
 
-const accountsWith = (used: Pick<DeletionData['accounts'], 'listDeleted' | 'remove'>) =>
-  ({ accounts: used }) as DeletionData
+const accountsWith = (
+  accounts: DeletionData['accounts'],
+  removeSome = async () => 0,
+): DeletionData => ({ accounts, history: { removeSome } })
 
 test('a stop waits for no more than the batch under way, and leaves the account for the next start', async () => {
   const calls: string[] = []
@@ -27,6 +29,24 @@ test('a stop waits for no more than the batch under way, and leaves the account 
   })
   await deletion.finish(1)
   expect(calls).toEqual(['deleteSome'])
+})
+
+test('the history of a closed account goes in parts, after its links', async () => {
+  const calls: string[] = []
+  const left = { links: 2, events: 3 }
+  const deletion = new AccountDeletion({
+    data: accountsWith(
+      { listDeleted: () => [], remove: async () => void calls.push('remove') },
+      async () => {
+        calls.push('events')
+        return left.events-- > 0 ? 500 : 0
+      },
+    ),
+    links: { deleteSome: async () => (left.links-- > 0 ? 500 : 0) },
+    log: createLog({ level: 'silent' }),
+  })
+  await deletion.finish(1)
+  expect(calls).toEqual(['events', 'events', 'events', 'events', 'remove'])
 })
 
 test('in a cluster, a deletion that another host has left unfinished is taken over', async () => {

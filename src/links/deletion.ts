@@ -101,8 +101,13 @@ export class DelayedDeletion {
   }
 }
 
+type AccountsData = DataOf<{ accounts: typeof accounts }>['accounts']
+
 interface AccountDeletionOptions {
-  data: DataOf<{ accounts: typeof accounts }>
+  data: {
+    accounts: Pick<AccountsData, 'listDeleted' | 'remove'>
+    history: { removeSome(command: { accountId: AccountId }): Promise<number> }
+  }
   links: Pick<LinkWriter, 'deleteSome'>
   log: Log
   /**
@@ -112,7 +117,10 @@ interface AccountDeletionOptions {
   takeOverMs?: number | undefined
 }
 
-/** Deletes closed accounts and all their links, in batches. Resumes what a stop has interrupted. */
+/**
+ * Deletes closed accounts, all their links and their history, in batches. Resumes what a stop has
+ * interrupted.
+ */
 export class AccountDeletion {
   readonly #options: AccountDeletionOptions
   readonly #queued = new Set<AccountId>()
@@ -159,8 +167,9 @@ export class AccountDeletion {
   async #deleteLinks(accountId: AccountId): Promise<void> {
     const { data, links } = this.#options
     while (!this.#closing) {
-      const deleted = await links.deleteSome({ accountId, most: BATCH_MAX })
-      if (deleted === 0) return data.accounts.remove({ accountId })
+      if ((await links.deleteSome({ accountId, most: BATCH_MAX })) > 0) continue
+      if ((await data.history.removeSome({ accountId })) > 0) continue
+      return data.accounts.remove({ accountId })
     }
   }
 }

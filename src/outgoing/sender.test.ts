@@ -327,6 +327,23 @@ test('at most 16 requests run at a time, and one for each host; the others wait'
   expect((await Promise.all(results)).filter((result) => !result.ok)).toEqual([])
 })
 
+test('a request that gets no slot in its time is never sent, and takes none from others', async () => {
+  const held: Socket[] = []
+  using server = await httpServer((socket) => void held.push(socket))
+  using one = sender()
+  const url = (path: string) => `http://slow.test:${server.port}/${path}`
+  const first = one.send(get(url('first')))
+  await eventually('the request arrives', () => held.length === 1)
+  const late = await one.send(get(url('late'), { slotMs: 1 }))
+  expect(late).toEqual({ ok: false, error: 'timeout', ms: 0 })
+  const last = one.send(get(url('last'), { slotMs: 20_000 }))
+  ok(held.shift() as Socket)
+  await eventually('the last request arrives', () => held.length === 1)
+  ok(held.shift() as Socket)
+  expect([(await first).ok, (await last).ok]).toEqual([true, true])
+  expect(server.requests.map((text) => text.split(' ')[1])).toEqual(['/first', '/last'])
+})
+
 test('a closed sender closes its connections and gives no result that could be recorded', async () => {
   using server = await httpServer(() => {})
   const one = sender()

@@ -19,6 +19,8 @@ export interface OutgoingRequest {
   /** Values without line breaks. `Host`, `Connection` and `Content-Length` are set here. */
   headers?: Record<string, string>
   body?: string
+  /** The longest wait for a slot; `timeout` if there is none by then. Default: no limit. */
+  slotMs?: number
   /** From the look-up of the name to the end of the response. */
   timeoutMs: number
   /** Of the body of the response, which is thrown away. More is cut off by closing. */
@@ -85,7 +87,9 @@ export class Sender {
    */
   async send(request: OutgoingRequest): Promise<OutgoingResult> {
     const host = canonicalHost(request.url.hostname)
-    await this.#takeSlot(host)
+    if (!(await this.#takeSlot(host, request.slotMs))) {
+      return { ok: false, error: 'timeout', ms: 0 }
+    }
     const startedAt = performance.now()
     const ms = () => Math.round(performance.now() - startedAt)
     try {
@@ -105,9 +109,23 @@ export class Sender {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  async #takeSlot(host: string): Promise<void> {
-    if (this.#isFree(host)) this.#busyHosts.add(host)
-    else await new Promise<void>((start) => this.#waiting.push({ host, start }))
+  /** False: there was none within `slotMs`. */
+  async #takeSlot(host: string, slotMs?: number): Promise<boolean> {
+    if (this.#isFree(host)) {
+      this.#busyHosts.add(host)
+      return true
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const one = { host, start: () => resolve(true) }
+    this.#waiting.push(one)
+    if (slotMs === undefined) return promise
+    const giveUp = () => {
+      if (this.#isClosed) return
+      this.#waiting = this.#waiting.filter((other) => other !== one)
+      resolve(false)
+    }
+    const timer = setTimeout(giveUp, slotMs)
+    return promise.finally(() => clearTimeout(timer))
   }
 
   #releaseSlot(host: string): void {
