@@ -51,7 +51,15 @@ export const checks = subject({
       `SELECT count(*) AS n FROM (SELECT 1 FROM link_checks
        WHERE account_id = ? AND ${IS_DEAD} LIMIT ${DEAD_COUNTED_MAX})`,
     )
+    const unprinted = db.prepare<{ id: number }, [string]>(
+      `SELECT value AS id FROM json_each(?)
+       WHERE NOT EXISTS (SELECT 1 FROM link_checks WHERE link_id = value AND printed = 1)`,
+    )
     return {
+      /** Those of some links that nobody has printed. */
+      unprinted: (linkIds: readonly number[]): number[] =>
+        unprinted.all(JSON.stringify(linkIds)).map(({ id }) => id),
+
       /** Those of some links whose destinations are dead, by link. */
       findDead: (linkIds: readonly number[]): Map<number, DeadDestination> =>
         new Map(among.all(JSON.stringify(linkIds)).map((one) => [one.linkId, one])),

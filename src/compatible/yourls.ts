@@ -41,7 +41,7 @@ const inQuery = ({ url }: Request): Asked => {
 export async function readAsked(bodies: RequestBodies, request: Request): Promise<Asked> {
   const query = inQuery(request)
   if (request.method !== 'POST' || !request.headers.has('content-type')) return query
-  // Bodies of this size need no room, whoever sends them.
+  // A body of this size needs no room in memory.
   const form = await readForm(bodies, request, { holder: '', bytesMax: SMALL_BODY_MAX })
   const asked: Asked = (name) => (form.has(name) ? form.text(name) : query(name))
   askedOf.set(request, asked)

@@ -22,7 +22,7 @@ export const EVENT_KINDS = [
 ] as const
 type EventKind = (typeof EVENT_KINDS)[number]
 
-/** `schedule`: the service itself. `owner`: whoever runs it, without a name. */
+/** `schedule`: the service itself. `owner`: its operator, without a name. */
 export const ACTOR_KINDS = ['person', 'key', 'command_line', 'schedule', 'owner'] as const
 
 export interface NewEvent {
@@ -139,12 +139,12 @@ export const eventRecorder = perConnection((db) => {
   }
 })
 
-/** What a link has changed: names and values of properties, as the API shows them. */
+/** What a link has changed: names of properties, and their values as the API shows them. */
 export interface ChangedLink {
   id: number
   changed: readonly string[]
-  before: object
-  after: object
+  before: () => object
+  after: () => object
 }
 
 const STATE = ['paused', 'starts_at', 'expires_at', 'max_hits', 'expired_url']
@@ -159,8 +159,8 @@ export function recordChanges(
     const isOfKind = (name: string) => (kind === 'state' ? STATE.includes(name) : name === kind)
     const those = changes.filter(({ changed }) => changed.some(isOfKind))
     const names = new Set(those.flatMap(({ changed }) => changed.filter(isOfKind)))
-    const valueIn = (values: object | undefined) => {
-      const found = Object.entries(values ?? {}).filter(([name]) => names.has(name))
+    const valueIn = (values?: () => object) => {
+      const found = Object.entries(values?.() ?? {}).filter(([name]) => names.has(name))
       return kind === 'state' ? Object.fromEntries(found) : found[0]?.[1]
     }
     const [one, second] = those

@@ -390,15 +390,15 @@ function propertyWrites(db: Database) {
       }
       accounts.add(author.accountId, added)
       const { gone = [], added: named = [] } = planned ?? {}
-      const recorded = changes.map(({ before, after, changed }): ChangedLink => {
-        const hasOthers = gone.length + named.length > 0
-        return {
+      const hasOthers = gone.length + named.length > 0
+      const recorded = changes.map(
+        ({ before, after, changed }): ChangedLink => ({
           id: after.id,
           changed: hasOthers ? [...changed, 'aliases'] : changed,
-          before: { ...viewOf(before.properties), aliases: gone.map(textOf) },
-          after: { ...viewOf(after.properties), aliases: named.map(textOf) },
-        }
-      })
+          before: () => ({ ...viewOf(before.properties), aliases: gone.map(textOf) }),
+          after: () => ({ ...viewOf(after.properties), aliases: named.map(textOf) }),
+        }),
+      )
       const about = { accountId: author.accountId, by: author }
       for (const { before, after } of changes) {
         const links = before.url === after.url ? [] : [after.id]

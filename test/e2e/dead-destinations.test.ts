@@ -3,6 +3,7 @@ import { DAY } from '../../src/lib/clock.ts'
 import type { Outgoing } from '../../src/outgoing/thread.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { noticesIn } from '../support/dashboard.ts'
+import { openBeside } from '../support/database.ts'
 import { inviteTo, makeMember } from '../support/members.ts'
 import { openQuickWorker, openReusedWorker } from '../support/reused-worker.ts'
 
@@ -186,5 +187,24 @@ test.each([
   expect((await viewer.get(path)).status).toBe(200)
   expect(rowOf(app)).toBeNull()
   expect((await free.get(path)).status).toBe(200)
+  expect(rowOf(app)?.printed).toBe(1)
+})
+
+test('a QR code is downloaded though its link cannot be noted, and a second time without a write', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim(CODE)
+  const db = openBeside(app.dataDir)
+  db.run(
+    "CREATE TRIGGER refused BEFORE INSERT ON link_checks BEGIN SELECT raise(ABORT, 'refused'); END",
+  )
+  expect((await free.get(`${PATH}/qr.png`)).status).toBe(200)
+  expect(rowOf(app)).toBeNull()
+  db.run('DROP TRIGGER refused')
+  expect((await free.get(`${PATH}/qr.png`)).status).toBe(200)
+  expect(rowOf(app)?.printed).toBe(1)
+  db.run('CREATE TRIGGER written BEFORE UPDATE ON link_checks BEGIN DELETE FROM link_checks; END')
+  db.close()
+  expect((await free.get(`${PATH}/qr.png`)).status).toBe(200)
   expect(rowOf(app)?.printed).toBe(1)
 })

@@ -63,8 +63,11 @@ export async function keepPrinted(
   context: PageContext,
   links: readonly Pick<Link, 'id'>[],
 ): Promise<void> {
-  const linkIds = links.map(({ id }) => id)
-  await context.deps.data.checks.notePrinted({ author: authorOf(context), linkIds })
+  const { checks } = context.deps.data
+  const linkIds = checks.unprinted(links.map(({ id }) => id))
+  if (linkIds.length === 0) return
+  // The file does not need it: a full disk must not refuse the download.
+  await checks.notePrinted({ author: authorOf(context), linkIds }).catch(() => {})
 }
 
 /** Analytics then shows the visits of this source as scans. */
