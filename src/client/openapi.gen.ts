@@ -404,7 +404,7 @@ export interface Schemas {
         at: string;
       })[];
   };
-  NewWebhook: {
+  WebhookWithSecret: {
     id: number;
     url: string;
     events: ("link.created" | "link.updated" | "link.deleted" | "link.disabled" | "link.hits" | "link.dead" | "link.alive")[];
@@ -431,7 +431,7 @@ export interface Schemas {
     /** @example 2026-03-01T12:00:00.000Z */
     old_ends_at: string;
   };
-  WebhookTest: {
+  WebhookAttempt: {
     status: number | null;
     error: string | null;
     ms: number;

@@ -54,14 +54,16 @@ const Secret = z
   .string()
   .regex(/^whsec_/)
   .meta({ description: 'Shown this once.' })
-const NewWebhookView = WebhookView.extend({ secret: Secret }).meta({ id: 'NewWebhook' })
+const WebhookWithSecretView = WebhookView.extend({ secret: Secret }).meta({
+  id: 'WebhookWithSecret',
+})
 const WebhooksView = z.object({ items: z.array(WebhookView) }).meta({ id: 'Webhooks' })
 const RotatedView = z
   .object({ secret: Secret, old_ends_at: TimeField })
   .meta({ id: 'RotatedSecret' })
 const TestView = z
   .object({ status: CountField.nullable(), error: z.string().nullable(), ms: CountField })
-  .meta({ id: 'WebhookTest' })
+  .meta({ id: 'WebhookAttempt' })
 const DeliveriesView = z
   .object({
     items: z.array(
@@ -160,7 +162,9 @@ const changeRoutes = (deps: Deps) =>
             'returned once. An account has at most 5 webhooks.',
           tag: 'Webhooks',
           body: WebhookBody,
-          answers: { 201: { description: 'The webhook with its secret.', view: NewWebhookView } },
+          answers: {
+            201: { description: 'The webhook with its secret.', view: WebhookWithSecretView },
+          },
           refusals: [422],
         }),
       },

@@ -289,6 +289,9 @@ test('every JSON body and response refers to a named schema, and every name is u
   // Generators name types after both.
   const ids = [...operations.values()].map(({ operationId }) => operationId.toLowerCase())
   expect(Object.keys(schemas).filter((name) => ids.includes(name.toLowerCase()))).toEqual([])
+  // Clients have a function New… for each type in Go, and a class …Test for each type in Java.
+  const made = (name: string) => name.startsWith('New') && name.slice('New'.length) in schemas
+  expect(Object.keys(schemas).filter((name) => made(name) || /Test$/.test(name))).toEqual([])
   // The line of an import is described in the text of its operation.
   const unused = Object.keys(schemas).filter((name) => !refs.has(`#/components/schemas/${name}`))
   expect(unused).toEqual(['ImportedLink'])

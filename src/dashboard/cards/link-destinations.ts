@@ -26,6 +26,7 @@ import {
   failingPart,
   type Line,
   lineMenu,
+  lineMenuButton,
   linesOf,
   parseQueryText,
   queryText,
@@ -378,8 +379,9 @@ function ruleForm(context: PageContext, link: Link, { destinations, open }: List
         }),
         html`<h3>${at === undefined ? 'New destination' : `Destination ${at + 1}`}</h3>
           <p class="hint">All conditions must hold. Of several values of one, any may.</p>`,
-        lines.map((line) => conditionLine(line, controls[line])),
         lineMenu(lines, used),
+        lines.map((line) => conditionLine(line, controls[line])),
+        lineMenuButton(),
         parts.urlField({
           ...typed(context, 'url', url),
           label: 'Go to',

@@ -168,10 +168,16 @@ export const linesOf = (when: Conditions): Line[] =>
 export const usedLines = (form: Form): Line[] =>
   ALL_LINES.filter((line) => !form.has('use') || form.all('use').includes(line))
 
-/** Chooses the lines of the form around it: the style sheet hides the others. */
-export const lineMenu = (lines: readonly Line[], used: readonly Line[]): Html => html`
+/** Opens the menu of `lineMenu`. */
+export const lineMenuButton = (): Html => html`
   <button type="button" class="button plain" popovertarget="condition-menu">Add a condition
-    ${icon('chevron-down')}</button>
+    ${icon('chevron-down')}</button>`
+
+/**
+ * Chooses the lines of the form around it: the style sheet hides the others. It stands before the
+ * lines, because a browser that lays out half of the page gives no focus to a hidden field.
+ */
+export const lineMenu = (lines: readonly Line[], used: readonly Line[]): Html => html`
   <div id="condition-menu" class="menu" popover>
     <input type="hidden" name="use" value="">
     ${lines.map((line) => {
