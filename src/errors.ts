@@ -22,7 +22,8 @@ export const REFUSALS = {
   foreign_site: fixed(403, 'This API key is not for pages of this site'),
   manage_key_needed: fixed(
     403,
-    'This API key cannot delete links without their passcodes: an admin can create one that can',
+    'This API key cannot change destinations or delete links without passcodes: an admin can ' +
+      'create one that can',
   ),
   code_not_found: detailed(404, (code) => `Code not found: ${shorten(code)}`),
   link_disabled: detailed(410, (code) => `Link disabled: ${code}`),
