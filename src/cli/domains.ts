@@ -81,7 +81,7 @@ export function addDomainCommands(program: Command): void {
     .action((options) => run('listDomains', options))
   domain
     .command('remove')
-    .description('answer on a domain no longer')
+    .description('stop answering on a domain')
     .argument(...HOST)
     .option('--move-links', 'its links and aliases get the domain of BASE_URL')
     .option(...JSON_OBJECT)
