@@ -31,9 +31,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     // Another program, of `compare`, may not have webhooks.
     variants: [
       { name: 'hopcode' },
-      ...(options.program
-        ? []
-        : [{ name: 'webhook', webhook: `http://127.0.0.1:${receiver.port}/` }]),
+      ...(options.program ? [] : [{ name: 'webhook', webhook: receiver.url }]),
     ],
     measure: ({ webhook }) => measureRound(program, options, webhook),
     metrics: [

@@ -280,7 +280,7 @@ export const linkChecks = sqliteTable(
     printed: integer().notNull().default(0),
   },
   (table) => [
-    index('link_checks_due').on(table.dueAt).where(sql`due_at IS NOT NULL`),
+    index('link_checks_due').on(table.accountId, table.dueAt).where(sql`due_at IS NOT NULL`),
     index('link_checks_dead').on(table.accountId).where(sql`failures >= 3`),
   ],
 )
