@@ -269,7 +269,7 @@ const Environment = z.object({
     .string()
     .max(OPERATOR_NAME_MAX, `must have at most ${OPERATOR_NAME_MAX} characters`)
     .optional()
-    .describe('Name of whoever runs the service, on the pages for visitors.'),
+    .describe('Name of the operator of the service, on the pages for visitors.'),
   OPERATOR_LOGO: z
     .string()
     .refine(isLogoFile, 'must be the path of a PNG or SVG file of at most 64 KiB')
@@ -325,7 +325,7 @@ const Environment = z.object({
   IMPORT_ALIASES: z
     .enum(['owners', 'all'], 'must be owners or all')
     .optional()
-    .describe('The older name of ALIASES, which goes first.'),
+    .describe('The older name of ALIASES, which applies if both are set.'),
   DESTINATION_RULES: z
     .enum(['owners', 'all'], 'must be owners or all')
     .optional()
