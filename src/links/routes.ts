@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { hasAccess } from '../accounts/keys.ts'
+import { AppError } from '../errors.ts'
 import { BATCH_BODY_MAX, type RequestBodies, readBody, useBody } from '../http/body.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
@@ -13,9 +14,7 @@ import {
   bulkBody,
   DeleteBody,
   DeletedView,
-  LinkBody,
   LookupView,
-  type ManagedFields,
   ManagedLinkBody,
   PropertiesView,
   ReserveBody,
@@ -206,9 +205,10 @@ const propertyChanges = (deps: Deps) =>
     .patch(
       '/links/:code',
       async ({ request, account, params: { code } }) => {
-        const model = hasAccess(account, 'manage') ? ManagedLinkBody : LinkBody
-        const body: ManagedFields = await readBody(deps.bodies, request, model, account.id)
+        const body = await readBody(deps.bodies, request, ManagedLinkBody, account.id)
         const { url, ...fields } = body
+        if (url !== undefined && !hasAccess(account, 'manage'))
+          throw new AppError('manage_key_needed')
         await changeLink(deps, account, code, { url, ...changeOf(deps.addresses, fields) })
         return getProperties(deps, account, code)
       },

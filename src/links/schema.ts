@@ -300,7 +300,6 @@ export type LinkFields = z.output<typeof LinkBody>
 export const ManagedLinkBody = strictBody({ url: Url.optional(), ...settable }, NO_OBJECT).meta({
   id: 'LinkChange',
 })
-export type ManagedFields = LinkFields & Partial<z.output<typeof ManagedLinkBody>>
 
 const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
   line: z.string().nullable(),

@@ -82,13 +82,12 @@ test('each property can be set, kept and cleared', async () => {
 })
 
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, forward_path, no_index, destinations, domain, password, aliases, domain_aliases, display_alias.'
+  'The fields are url, title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, forward_path, no_index, destinations, domain, password, aliases, domain_aliases, display_alias.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], invalid('properties')],
   ['title', invalid('properties')],
   [null, invalid('properties')],
-  [{ url: 'https://example.com/' }, `Unknown field: url. ${FIELDS}`],
   [{ delete_at: null }, `Unknown field: delete_at. ${FIELDS}`],
   [{ title: 1 }, invalid('title')],
   [{ title: 'x'.repeat(201) }, invalid('title')],

@@ -190,7 +190,7 @@ const newKeyCard = (
     parts.secretOnce('API key', secret),
     isReplacement &&
       html`<p>Replace the old key with it. Both work until the old one expires. Has the old one
-        leaked? Copy the new key, then choose <strong>Revoke now</strong> below.</p>`,
+        leaked? Copy the new key, then revoke the old one below.</p>`,
     parts.firstRequest(baseUrl, secret, scope),
   ])
 

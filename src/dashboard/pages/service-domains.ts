@@ -241,8 +241,7 @@ const needs = (deps: DashboardDeps, host: string): Html => html`
       addresses of this server instead.</li>
     ${deps.certificates ? NEEDS_NO_PROXY : NEEDS_OF_PROXY}
   </ol>
-  <p class="hint">DNS changes can take an hour. <code>docs/domains.md</code> has each step with its
-    command and a test.</p>`
+  <p class="hint">DNS changes can take an hour.</p>`
 
 const NEEDS_NO_PROXY = html`<li><strong>Certificate.</strong> The service gets it itself:
   <a href="/app/service">Service → Health</a> shows when.</li>`

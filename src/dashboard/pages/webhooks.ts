@@ -85,8 +85,9 @@ function webhooksPage(
             html`<p>For 24 hours, the old secret signs too: replace it until then.</p>`,
         ])
       }
-      <p>Your own systems get a signed request when links change. The documentation has the form of
-        the requests and how to verify them: docs/webhooks.md.</p>
+      <p>Your own systems get a signed request when links change. Its headers are those of
+        <a href="https://www.standardwebhooks.com/">Standard Webhooks</a>, whose libraries verify
+        the signature in many languages.</p>
       ${webhooks.map((webhook) => webhookCard(context, webhook))}
       ${newForm(context)}`,
   })
