@@ -100,21 +100,19 @@ export const appFiles = subject({
 
   writes: {
     /** Null removes the file. False if there is no such domain. */
-    save: authoredWrite('owner', {
-      prepare(db) {
-        const remove = db.prepare<null, [number, AppKind]>(
-          'DELETE FROM app_files WHERE domain_id = ? AND kind = ?',
-        )
-        const save = db.prepare<null, [number, AppKind, string]>(
-          `INSERT INTO app_files (domain_id, kind, content) SELECT ?1, ?2, ?3
-           WHERE ?1 = ${PRIMARY_ID} OR EXISTS (SELECT 1 FROM domains WHERE id = ?1)`,
-        )
-        return (file: Authored & { domainId: number; kind: AppKind; content: string | null }) => {
-          const { domainId, kind, content } = file
-          remove.run(domainId, kind)
-          return content === null || save.run(domainId, kind, content).changes > 0
-        }
-      },
+    save: authoredWrite('owner', (db) => {
+      const remove = db.prepare<null, [number, AppKind]>(
+        'DELETE FROM app_files WHERE domain_id = ? AND kind = ?',
+      )
+      const save = db.prepare<null, [number, AppKind, string]>(
+        `INSERT INTO app_files (domain_id, kind, content) SELECT ?1, ?2, ?3
+         WHERE ?1 = ${PRIMARY_ID} OR EXISTS (SELECT 1 FROM domains WHERE id = ?1)`,
+      )
+      return (file: Authored & { domainId: number; kind: AppKind; content: string | null }) => {
+        const { domainId, kind, content } = file
+        remove.run(domainId, kind)
+        return content === null || save.run(domainId, kind, content).changes > 0
+      }
     }),
   },
 })
