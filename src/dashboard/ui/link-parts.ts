@@ -1,10 +1,10 @@
-import { decodePath } from '../../addresses/address.ts'
 import { readableHost } from '../../addresses/shown-host.ts'
 import type { PublicUrls } from '../../addresses/urls.ts'
 import type { DeadDestination } from '../../checks/store.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { toCode } from '../../lib/code.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
+import { decodePercent } from '../../lib/percent.ts'
 import type { CountedLink } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import type { CurrentUser } from '../auth/guard.ts'
@@ -47,7 +47,7 @@ export function addressText(url: string): string {
   const text = bare(url)
   const slash = text.indexOf('/')
   const path = text.slice(slash + 1)
-  return `${readableHost(text.slice(0, slash))}/${visible(decodePath(path) ?? path)}`
+  return `${readableHost(text.slice(0, slash))}/${visible(decodePercent(path) ?? path)}`
 }
 
 /** The domains of a select; an empty value is the primary one. */
