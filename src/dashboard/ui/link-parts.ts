@@ -50,6 +50,9 @@ export function addressText(url: string): string {
   return `${readableHost(text.slice(0, slash))}/${visible(decodePercent(path) ?? path)}`
 }
 
+/** Characters of a field for a path: a short URL with the longest one, encoded. */
+export const PATH_MAX = 1000
+
 /** The domains of a select; an empty value is the primary one. */
 export const domainChoices = (
   { addresses }: { addresses: PublicUrls },
@@ -73,8 +76,8 @@ export const previewLink = (address: string, label = 'Preview'): Html =>
 export const linkPath = (code: string): string => `/app/links/${code}`
 
 /** The QR code on a light background, independent of the page’s colors. */
-export const qrPicture = (code: string, { size, query = '' }: { size: number; query?: string }) =>
-  html`<img class="qr" src="${linkPath(code)}/qr.svg${query}" width="${size}" height="${size}"
+export const qrPicture = (code: string, size: number) =>
+  html`<img class="qr" src="${linkPath(code)}/qr.svg" width="${size}" height="${size}"
     alt="QR code of ${code}">`
 
 /** Attributes of a form whose response replaces `#main`. */
