@@ -12,12 +12,13 @@ import { compare } from './load/compare.ts'
 import { growth } from './load/growth.ts'
 import { https } from './load/https.ts'
 import { importing } from './load/import.ts'
+import { outgoing } from './load/outgoing.ts'
 import { proxies } from './load/proxies.ts'
 import { SCENARIOS } from './load/scenarios.ts'
 import { url } from './load/url.ts'
 
 /** These run only when they are named: some need arguments, the others take minutes. */
-const NAMED = [...SCENARIOS, https, compare, importing, growth, proxies, url]
+const NAMED = [...SCENARIOS, https, compare, importing, growth, outgoing, proxies, url]
 
 const RESULTS = join(import.meta.dir, 'results')
 const PUBLISHED = join(import.meta.dir, '../docs/benchmarks.md')

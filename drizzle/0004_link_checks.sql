@@ -9,7 +9,7 @@ CREATE TABLE `link_checks` (
 	`printed` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
-CREATE INDEX `link_checks_due` ON `link_checks` (`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `link_checks_due` ON `link_checks` (`account_id`,`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `link_checks_dead` ON `link_checks` (`account_id`) WHERE failures >= 3;
 --> statement-breakpoint
 CREATE TRIGGER link_checks_deleted AFTER DELETE ON links BEGIN

@@ -21,13 +21,12 @@ CREATE TABLE `webhook_deliveries` (
 	`event_id` integer NOT NULL,
 	`origin` text NOT NULL,
 	`attempts` integer DEFAULT 0 NOT NULL,
-	`next_at` integer,
+	`next_at` integer NOT NULL,
 	`dropped` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`event_id`, `webhook_id`)
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `webhook_deliveries_next` ON `webhook_deliveries` (`webhook_id`,`next_at`,`event_id`) WHERE next_at IS NOT NULL;--> statement-breakpoint
-CREATE INDEX `webhook_deliveries_webhook` ON `webhook_deliveries` (`webhook_id`);--> statement-breakpoint
+CREATE INDEX `webhook_deliveries_next` ON `webhook_deliveries` (`webhook_id`,`next_at`,`event_id`);--> statement-breakpoint
 CREATE TABLE `webhook_events` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`account_id` integer NOT NULL,

@@ -76,6 +76,16 @@ export class HopcodeClient {
     await this.#call(`/api/links/${code}`, { method: 'PATCH', body })
   }
 
+  /** Adds a webhook for new links. Returns its id. */
+  async addWebhook(url: string): Promise<number> {
+    const body = JSON.stringify({ url, events: ['link.created'] })
+    return ((await this.#call('/api/webhooks', { method: 'POST', body })) as { id: number }).id
+  }
+
+  async removeWebhook(id: number): Promise<void> {
+    await this.#call(`/api/webhooks/${id}`, { method: 'DELETE' })
+  }
+
   /** `hit_count` of each code, in their order. */
   async hitCounts(codes: readonly string[]): Promise<number[]> {
     const found = await forEach(codes, (code) => this.#call(`/api/lookup/${code}`))

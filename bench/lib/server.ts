@@ -23,6 +23,7 @@ export interface Launch {
 
 const READY_DEADLINE_MS = 20_000
 const READY_POLL_MS = 20
+const PORT_IN_USE = /in use|EADDRINUSE/
 /** The service guarantees to exit within 10 s. */
 const STOP_DEADLINE_MS = 12_000
 
@@ -30,13 +31,16 @@ const STOP_DEADLINE_MS = 12_000
  * Starts a server in a separate process and waits until it is ready. Throws with the end of its
  * output if it is not ready in time.
  */
-export async function startServer(launch: Launch): Promise<Server> {
+export async function startServer(launch: Launch, attempts = 3): Promise<Server> {
   const server = spawnServer(launch)
   try {
     await server.untilReady()
   } catch (error) {
     await server.kill()
-    throw error
+    // A connection of the load before may have got the free port meanwhile.
+    const isTaken = attempts > 1 && error instanceof Error && PORT_IN_USE.test(error.message)
+    if (!isTaken) throw error
+    return await startServer(launch, attempts - 1)
   }
   return server
 }

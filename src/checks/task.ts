@@ -77,8 +77,8 @@ export const destinationChecks: OpenTask = ({ db, sender, clock, baseUrl, call }
 
   /** Hosts are checked side by side, the links of each one after the other. */
   const checkDue = async (now: number): Promise<boolean> => {
-    const due = listDue.all(now)
-    let isBehind = due.length === PAGE.due
+    const { due, isPart } = listDue(now)
+    let isBehind = isPart
     const results: CheckResult[] = []
     const record = async () => {
       const part = results.splice(0)
@@ -126,16 +126,36 @@ export const destinationChecks: OpenTask = ({ db, sender, clock, baseUrl, call }
 function reads(db: Database, baseUrl: string) {
   const own = canonicalHost(new URL(baseUrl).hostname)
   const domain = db.prepare<object, [string]>('SELECT 1 FROM domains WHERE host = ?')
+  // Each step finds the next account in the index: one may have a million links that are due.
+  const next = 'SELECT min(account_id) FROM link_checks WHERE due_at IS NOT NULL AND account_id >'
+  const accounts = db.prepare<{ id: number }, [number, number]>(
+    `WITH RECURSIVE found(id) AS (
+       ${next} ?1 UNION ALL SELECT (${next} found.id) FROM found WHERE id IS NOT NULL
+     ) SELECT id FROM found WHERE (
+         SELECT min(due_at) FROM link_checks WHERE account_id = found.id AND due_at IS NOT NULL
+       ) <= ?2 LIMIT ${PAGE.due}`,
+  )
+  const ofAccount = db.prepare<Candidate, [number, number, number]>(
+    `SELECT ${CANDIDATE} FROM (
+       SELECT link_id, printed, due_at FROM link_checks INDEXED BY link_checks_due
+       WHERE account_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?) c
+     JOIN links l ON l.id = c.link_id LEFT JOIN hits h ON h.link_id = l.id ORDER BY due_at`,
+  )
+  /** The last account of the page before this one. */
+  let last = 0
   return {
-    /** Accounts take turns. */
-    listDue: db.prepare<Candidate, [number]>(
-      `SELECT ${CANDIDATE} FROM (
-         SELECT link_id, printed, due_at,
-           row_number() OVER (PARTITION BY account_id ORDER BY due_at) AS turn
-         FROM link_checks WHERE due_at <= ? ORDER BY turn, due_at LIMIT ${PAGE.due}) c
-       JOIN links l ON l.id = c.link_id LEFT JOIN hits h ON h.link_id = l.id
-       ORDER BY turn, due_at`,
-    ),
+    /** Accounts take turns. `isPart`: there may be more. */
+    listDue(now: number) {
+      const found = accounts.all(last, now)
+      last = found.length === PAGE.due ? (found.at(-1)?.id ?? 0) : 0
+      const share = Math.ceil(PAGE.due / found.length)
+      const lists = found.map(({ id }) => ofAccount.all(id, now, share))
+      const turns = lists.flatMap((list) => list.map((one, turn) => ({ ...one, turn })))
+      return {
+        due: turns.sort((a, b) => a.turn - b.turn),
+        isPart: last > 0 || lists.some(({ length }) => length === share),
+      }
+    },
     sweep: db.prepare<Candidate, [number]>(
       `SELECT ${CANDIDATE} FROM links l LEFT JOIN hits h ON h.link_id = l.id
        LEFT JOIN link_checks c ON c.link_id = l.id

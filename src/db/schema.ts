@@ -280,7 +280,7 @@ export const linkChecks = sqliteTable(
     printed: integer().notNull().default(0),
   },
   (table) => [
-    index('link_checks_due').on(table.dueAt).where(sql`due_at IS NOT NULL`),
+    index('link_checks_due').on(table.accountId, table.dueAt).where(sql`due_at IS NOT NULL`),
     index('link_checks_dead').on(table.accountId).where(sql`failures >= 3`),
   ],
 )
@@ -661,6 +661,7 @@ export const webhookEvents = sqliteTable(
   (table) => [index('webhook_events_account').on(table.accountId, table.id)],
 )
 
+/** WITHOUT ROWID. */
 export const webhookDeliveries = sqliteTable(
   'webhook_deliveries',
   {
@@ -669,17 +670,14 @@ export const webhookDeliveries = sqliteTable(
     /** The host of a cluster whose call has created the event, and that sends it. */
     origin: text().notNull(),
     attempts: integer().notNull().default(0),
-    /** Null while the webhook is disabled. */
-    nextAt: integer('next_at'),
+    /** `NEVER` of `webhooks/store.ts` while the webhook is disabled. */
+    nextAt: integer('next_at').notNull(),
     /** Deliveries to the webhook that were dropped before this one. */
     dropped: integer().notNull().default(0),
   },
   (table) => [
     primaryKey({ columns: [table.eventId, table.webhookId] }),
-    index('webhook_deliveries_next')
-      .on(table.webhookId, table.nextAt, table.eventId)
-      .where(sql`next_at IS NOT NULL`),
-    index('webhook_deliveries_webhook').on(table.webhookId),
+    index('webhook_deliveries_next').on(table.webhookId, table.nextAt, table.eventId),
   ],
 )
 

@@ -234,11 +234,12 @@ function storedAddresses(db: Database): Addresses {
   const columns =
     'id, account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
-  const ofDomain = 'JOIN links ON link_id = id WHERE aliases.domain_id = ?2'
+  // A JOIN takes five times as long (decision 001).
   const byAlias = db.prepare<Found, [string, number, string]>(
-    `SELECT ${columns} FROM aliases ${ofDomain} AND path = ?1
-     UNION ALL SELECT ${columns} FROM ${BY_SMALL_PATH} ${ofDomain}
-       AND small_path = ?3 AND any_case = 1 LIMIT 1`,
+    `SELECT ${columns} FROM links WHERE id = (
+       SELECT link_id FROM aliases WHERE domain_id = ?2 AND path = ?1
+       UNION ALL SELECT link_id FROM ${BY_SMALL_PATH}
+         WHERE domain_id = ?2 AND small_path = ?3 AND any_case = 1 LIMIT 1)`,
   )
   const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
     `SELECT ${columns} FROM links INDEXED BY links_url

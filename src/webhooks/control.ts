@@ -66,6 +66,8 @@ interface Untold {
 
 export type WebhookCalls = Webhooks['calls']
 
+/** Events of this time wake the task once. */
+const WAKE_MS = 50
 const TEST_MS = 30 * SECOND
 /** A host that looks for hits for the first time: the one before may not have told these. */
 const UNTOLD_MS = 5 * MINUTE
@@ -90,6 +92,7 @@ export class Webhooks {
   #counts: ReadonlyMap<number, number> = new Map()
   /** Until when each webhook for `link.hits` was told, and the last event that did. */
   #told = new Map<number, Told>()
+  #isWaking = false
   /** Webhooks whose requests could not be prepared. */
   readonly #unprepared = new Set<number>()
 
@@ -102,7 +105,13 @@ export class Webhooks {
 
   readonly reader: EventReader = (events) => {
     const { data, wake } = this.#options
-    if (events.some(({ what }) => what === 'link') && data.webhooks.isAny()) wake()
+    if (this.#isWaking || !events.some(({ what }) => what === 'link')) return
+    if (!data.webhooks.isAny()) return
+    this.#isWaking = true
+    setTimeout(() => {
+      this.#isWaking = false
+      wake()
+    }, WAKE_MS).unref()
   }
 
   wake = (): void => this.#options.wake()

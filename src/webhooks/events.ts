@@ -83,24 +83,26 @@ export const snapshotReader = perConnection((db) => {
 })
 
 /**
- * Adds events to the queues of an account's webhooks. `readLinks`: JSON of each link, read if some
- * webhook gets it. `only`: the webhooks that get it, if not all that asked for the type. Returns
- * the id of the last event.
+ * Adds events to the queues of an account's webhooks. Every link that is created may run it: joins,
+ * ORDER BY and RETURNING take several times as long (decision 001). `readLinks`: JSON of each link,
+ * read if some webhook gets it. `only`: the webhooks that get it, if not all that asked for the
+ * type. Returns the id of the last event.
  */
 export const eventQueue = perConnection((db: Database) => {
   const targets = db.prepare<{ id: number; dropped: number }, [AccountId, string]>(
     `SELECT id, dropped FROM webhooks WHERE account_id = ?1 AND enabled = 1
        AND instr(events, '"' || ?2 || '"') > 0
-       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND disabled_at IS NULL)`,
+       AND (SELECT disabled_at FROM accounts WHERE id = ?1) IS NULL`,
   )
-  const addToQueue = db.prepare<
-    { sequence: number; deliveries: number; bytes: number },
-    [AccountId, number, number]
-  >(
-    `INSERT INTO webhook_queues (account_id, sequence, deliveries, bytes) VALUES (?1, 1, ?2, ?3)
-     ON CONFLICT (account_id) DO UPDATE SET
-       sequence = sequence + 1, deliveries = deliveries + ?2, bytes = bytes + ?3
-     RETURNING sequence, deliveries, bytes`,
+  const addQueue = db.prepare<null, [AccountId]>(
+    'INSERT INTO webhook_queues (account_id) VALUES (?) ON CONFLICT DO NOTHING',
+  )
+  const growQueue = db.prepare<null, [number, number, AccountId]>(
+    `UPDATE webhook_queues SET sequence = sequence + 1, deliveries = deliveries + ?,
+       bytes = bytes + ? WHERE account_id = ?`,
+  )
+  const queueOf = db.prepare<{ sequence: number; deliveries: number; bytes: number }, [AccountId]>(
+    'SELECT sequence, deliveries, bytes FROM webhook_queues WHERE account_id = ?',
   )
   const addEvent = db.prepare<null, (string | number)[]>(
     `INSERT INTO webhook_events (account_id, sequence, type, body, more, created_at)
@@ -110,14 +112,17 @@ export const eventQueue = perConnection((db: Database) => {
     `INSERT INTO webhook_deliveries (webhook_id, event_id, origin, next_at, dropped)
      VALUES (?, ?, ?, ?, ?)`,
   )
+  const noteDropped = db.prepare<null, [number, number]>(
+    'UPDATE webhooks SET dropped = dropped + ? WHERE id = ?',
+  )
   const clearDropped = db.prepare<null, [number]>('UPDATE webhooks SET dropped = 0 WHERE id = ?')
   const dropOldest = oldestDropper(db)
 
   return (event: NewEvent, readLinks: () => readonly string[], only?: readonly number[]) => {
     const { accountId, type, at, more } = event
-    const find = () => targets.all(accountId, type).filter(({ id }) => only?.includes(id) ?? true)
-    let receivers = find()
+    let receivers = targets.all(accountId, type).filter(({ id }) => only?.includes(id) ?? true)
     if (receivers.length === 0) return undefined
+    addQueue.run(accountId)
     let eventId: number | undefined
     const isHits = type === 'link.hits'
     const parts = partsOf(readLinks(), isHits ? HIT_LINKS_MAX : LINKS_MAX)
@@ -125,64 +130,69 @@ export const eventQueue = perConnection((db: Database) => {
     // The next event about a link that is left out has its absolute count.
     for (const part of isHits ? parts.slice(0, 1) : parts) {
       const body = `[${part.join(',')}]`
-      const queue = addToQueue.get(accountId, receivers.length, Buffer.byteLength(body))
+      growQueue.run(receivers.length, Buffer.byteLength(body), accountId)
+      const queue = queueOf.get(accountId)
       assert(queue, 'the queue of the account exists')
       let { deliveries, bytes } = queue
+      const lost = new Map<number, number>()
       while (deliveries > DELIVERIES_MAX || bytes > QUEUE_BYTES_MAX) {
-        const dropped = dropOldest(accountId)
-        deliveries -= dropped.deliveries
-        bytes -= dropped.bytes
-        receivers = find()
+        const oldest = dropOldest(accountId)
+        deliveries -= oldest.deliveries.length
+        bytes -= oldest.bytes
+        for (const { webhookId, dropped } of oldest.deliveries)
+          lost.set(webhookId, (lost.get(webhookId) ?? 0) + 1 + dropped)
       }
       const { sequence } = queue
       const added = addEvent.run(accountId, sequence, type, body, Number(isMore), at)
       eventId = Number(added.lastInsertRowid)
       for (const { id, dropped } of receivers) {
-        addDelivery.run(id, eventId, callOrigin(db).host, at, dropped)
+        addDelivery.run(id, eventId, callOrigin(db).host, at, dropped + (lost.get(id) ?? 0))
         if (dropped > 0) clearDropped.run(id)
+        lost.delete(id)
       }
+      for (const [id, count] of lost) noteDropped.run(count, id)
       receivers = receivers.map(({ id }) => ({ id, dropped: 0 }))
     }
     return eventId
   }
 })
 
-/** Removes the oldest event of an account. Its webhooks note how many deliveries they lose. */
+/** Removes the oldest event of an account. */
 function oldestDropper(db: Database) {
+  // The index has them in the order of ids.
   const oldest = db.prepare<{ id: number }, [AccountId]>(
-    'SELECT id FROM webhook_events WHERE account_id = ? ORDER BY id LIMIT 1',
-  )
-  const lost = db.prepare<{ webhookId: number; dropped: number }, [number]>(
-    'SELECT webhook_id AS webhookId, dropped FROM webhook_deliveries WHERE event_id = ?',
-  )
-  const note = db.prepare<null, [number, number]>(
-    'UPDATE webhooks SET dropped = dropped + ? WHERE id = ?',
+    `SELECT id FROM webhook_events INDEXED BY webhook_events_account
+     WHERE account_id = ? LIMIT 1`,
   )
   const remove = eventRemover(db)
   return (accountId: AccountId) => {
     const event = oldest.get(accountId)
     assert(event, 'what is queued belongs to an event')
-    for (const { webhookId, dropped } of lost.all(event.id)) note.run(1 + dropped, webhookId)
     return remove(event.id)
   }
 }
 
 /** Removes an event with its deliveries. Returns what the queue has lost. */
 export const eventRemover = perConnection((db) => {
+  const find = db.prepare<{ accountId: AccountId; bytes: number }, [number]>(
+    `SELECT account_id AS accountId, octet_length(body) AS bytes FROM webhook_events WHERE id = ?`,
+  )
+  const deliveriesOf = db.prepare<{ webhookId: number; dropped: number }, [number]>(
+    'SELECT webhook_id AS webhookId, dropped FROM webhook_deliveries WHERE event_id = ?',
+  )
   const removeDeliveries = db.prepare<null, [number]>(
     'DELETE FROM webhook_deliveries WHERE event_id = ?',
   )
-  const remove = db.prepare<{ accountId: AccountId; body: string }, [number]>(
-    'DELETE FROM webhook_events WHERE id = ? RETURNING account_id AS accountId, body',
-  )
+  const remove = db.prepare<null, [number]>('DELETE FROM webhook_events WHERE id = ?')
   const setQueue = db.prepare<null, [number, number, AccountId]>(
     'UPDATE webhook_queues SET deliveries = deliveries - ?, bytes = bytes - ? WHERE account_id = ?',
   )
   return (id: number) => {
-    const deliveries = removeDeliveries.run(id).changes
-    const event = remove.get(id)
-    const bytes = Buffer.byteLength(event?.body ?? '')
-    if (event) setQueue.run(deliveries, bytes, event.accountId)
+    const deliveries = deliveriesOf.all(id)
+    const { accountId, bytes = 0 } = find.get(id) ?? {}
+    removeDeliveries.run(id)
+    remove.run(id)
+    if (accountId !== undefined) setQueue.run(deliveries.length, bytes, accountId)
     return { deliveries, bytes }
   }
 })

@@ -80,7 +80,8 @@ const readRow = ({ events, enabled, ...row }: WebhookRow): Webhook => ({
   enabled: enabled === 1,
 })
 
-const FOR_HITS = `enabled = 1 AND instr(events, '"link.hits"') > 0`
+/** When deliveries of disabled webhooks are due. */
+const NEVER = Number.MAX_SAFE_INTEGER
 
 function reads(db: Database) {
   const isAny = db.prepare<object, []>('SELECT 1 FROM webhooks LIMIT 1')
@@ -106,7 +107,8 @@ function reads(db: Database) {
        (SELECT coalesce(sum(deliveries), 0) FROM webhook_queues) AS queued FROM webhooks`,
   )
   const hitWebhooks = db.prepare<{ id: number; accountId: AccountId; createdAt: number }, []>(
-    `SELECT id, account_id AS accountId, created_at AS createdAt FROM webhooks WHERE ${FOR_HITS}`,
+    `SELECT id, account_id AS accountId, created_at AS createdAt FROM webhooks
+     WHERE enabled = 1 AND instr(events, '"link.hits"') > 0`,
   )
   const delivery = db.prepare<object, [number, number]>(
     'SELECT 1 FROM webhook_deliveries WHERE event_id = ? AND webhook_id = ?',
@@ -143,17 +145,16 @@ function reads(db: Database) {
  * events of its own calls, and the first host those of hosts that have left.
  */
 export function dueDeliveries(db: Database) {
-  const waiting = 'FROM webhook_deliveries INDEXED BY webhook_deliveries_next WHERE'
+  const deliveries = 'FROM webhook_deliveries INDEXED BY webhook_deliveries_next'
   // Each step finds the next webhook in the index: its queue may have 10,000 rows.
   const heads = db.prepare<{ id: number; nextAt: number }, []>(
     `WITH RECURSIVE found(id) AS (
-       SELECT min(webhook_id) ${waiting} next_at IS NOT NULL UNION ALL
-       SELECT (SELECT min(webhook_id) ${waiting} webhook_id > found.id AND next_at IS NOT NULL)
+       SELECT min(webhook_id) ${deliveries} UNION ALL
+       SELECT (SELECT min(webhook_id) ${deliveries} WHERE webhook_id > found.id)
        FROM found WHERE id IS NOT NULL
-     ) SELECT found.id,
-         (SELECT min(next_at) ${waiting} webhook_id = found.id AND next_at IS NOT NULL) AS nextAt
+     ) SELECT found.id, (SELECT min(next_at) ${deliveries} WHERE webhook_id = found.id) AS nextAt
      FROM found JOIN webhooks USING (id) JOIN accounts ON accounts.id = account_id
-     WHERE disabled_at IS NULL ORDER BY nextAt`,
+     WHERE enabled = 1 AND disabled_at IS NULL ORDER BY nextAt`,
   )
   const due = db.prepare<DueDelivery, [number, number, string, boolean, string]>(
     `SELECT webhook_id AS webhookId, event_id AS eventId, attempts, delivery.dropped, url,
@@ -164,15 +165,14 @@ export function dueDeliveries(db: Database) {
        AND (origin = ?3 OR ?4 AND origin NOT IN (SELECT value FROM json_each(?5)))
      ORDER BY next_at, event_id LIMIT 1`,
   )
-  const forHits = db.prepare<object, []>(`SELECT 1 FROM webhooks WHERE ${FOR_HITS} LIMIT 1`)
   return (now: number, { busy, host, others, isFirst }: DueQuery) => {
     const free = heads.all().filter(({ id }) => !busy.has(id))
     const known = JSON.stringify(others)
     const ready = free.filter(({ nextAt }) => nextAt <= now)
     return {
       due: ready.flatMap(({ id }) => due.get(id, now, host, isFirst, known) ?? []),
-      /** The first host looks for hits each minute, too. */
-      isWaiting: free.length > 0 || (isFirst && forHits.get() !== null),
+      /** When the next one is due. */
+      nextAt: free[0]?.nextAt,
     }
   }
 }
@@ -213,12 +213,12 @@ const switcher = perConnection((db) => {
     `UPDATE webhooks SET enabled = ?1, failing_since = NULL, disabled_reason = ?2
      WHERE id = ?3 AND enabled <> ?1 RETURNING account_id AS accountId`,
   )
-  const setNext = db.prepare<null, [number | null, number]>(
+  const setNext = db.prepare<null, [number, number]>(
     'UPDATE webhook_deliveries SET next_at = ? WHERE webhook_id = ?',
   )
   return (id: number, enabledAt: number | null, reason: DisabledReason = null) => {
     const changed = set.get(enabledAt === null ? 0 : 1, reason, id)
-    if (changed) setNext.run(enabledAt, id)
+    if (changed) setNext.run(enabledAt ?? NEVER, id)
     return changed ?? undefined
   }
 })
@@ -231,7 +231,7 @@ function recorder(db: Database) {
   const setFailing = db.prepare<null, [number | null, number]>(
     'UPDATE webhooks SET failing_since = ? WHERE id = ?',
   )
-  const postpone = db.prepare<null, [number, number | null, number, number]>(
+  const postpone = db.prepare<null, [number, number, number, number]>(
     'UPDATE webhook_deliveries SET attempts = ?, next_at = ? WHERE event_id = ? AND webhook_id = ?',
   )
   const add = db.prepare<null, (string | number | null)[]>(
@@ -260,7 +260,8 @@ function recorder(db: Database) {
     const isGone = status === 410
     const failingSince = webhook.failingSince ?? at
     if (nextAt === null && !isGone) finish(eventId, webhookId)
-    else postpone.run(attempt, webhook.enabled === 1 ? nextAt : null, eventId, webhookId)
+    else
+      postpone.run(attempt, webhook.enabled === 1 ? (nextAt ?? NEVER) : NEVER, eventId, webhookId)
     if (webhook.enabled === 0) return []
     setFailing.run(failingSince, webhookId)
     const isFailing = at - failingSince >= FAILING_MAX_MS

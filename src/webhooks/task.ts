@@ -16,9 +16,9 @@ const ACCOUNT_REQUESTS_MAX = 3
 const TURNS_MAX = 10_000
 const TIMEOUT_MS = 15 * SECOND
 const RESPONSE_BYTES_MAX = 4 * 1024
-/** Interval of looking for deliveries that are due, while some wait. */
+/** The shortest interval of looking for deliveries that are due. */
 const POLL_MS = SECOND
-/** While there are webhooks: one may have been enabled on another host. */
+/** The longest, while there are webhooks: one may have been enabled on another host. */
 const IDLE_MS = 10 * SECOND
 
 /** Sends what is due, on the outgoing thread: one request at a time for each webhook and host. */
@@ -50,7 +50,8 @@ class WebhookTask implements OutgoingTask {
     for (const test of tests) void this.#test(test).catch(ignore)
     this.#versions.all++
     const busy = new Set(this.#busy.keys())
-    const { due, isWaiting } = this.#findDue(this.#host.clock(), { busy, ...sender })
+    const now = this.#host.clock()
+    const { due, nextAt } = this.#findDue(now, { busy, ...sender })
     const isIdle = due.length === 0 && busy.size === 0
     if (isIdle || this.#served.size > TURNS_MAX) this.#served.clear()
     for (const delivery of this.#inTurn(due)) {
@@ -62,8 +63,9 @@ class WebhookTask implements OutgoingTask {
         .finally(() => this.#busy.delete(webhookId))
         .then(() => this.#host.wake(), ignore)
     }
-    if (isWaiting) return POLL_MS
-    return isUsed ? IDLE_MS : undefined
+    if (!isUsed) return undefined
+    // One that is due may wait for another request to its host, or be sent by another host.
+    return Math.min(IDLE_MS, Math.max(POLL_MS, (nextAt ?? now + IDLE_MS) - now))
   }
 
   /** The accounts of a host take turns: one with a long queue does not keep others waiting. */
