@@ -263,7 +263,7 @@ const Environment = z.object({
     'Where a browser that opens an unknown short link is redirected; other clients get JSON.',
   ),
   OPERATOR_NAME: shortText(OPERATOR_NAME_MAX).describe(
-    'Name of whoever runs the service, on the pages for visitors.',
+    'Name of the operator of the service, on the pages for visitors.',
   ),
   OPERATOR_LOGO: z
     .string()
@@ -317,7 +317,7 @@ const Environment = z.object({
     ),
   IMPORT_ALIASES: either('owners', 'all')
     .optional()
-    .describe('The older name of ALIASES, which goes first.'),
+    .describe('The older name of ALIASES, which applies if both are set.'),
   DESTINATION_RULES: either('owners', 'all')
     .optional()
     .describe('Accounts that can add destinations by rule to their links: owners or all.'),

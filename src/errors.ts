@@ -18,11 +18,12 @@ export const REFUSALS = {
   password_required: detailed(401, (code) => `Password required for code ${code}`),
   wrong_password: detailed(403, (code) => `Wrong password for code ${code}`),
   invalid_passcode: detailed(403, (code) => `Invalid passcode for code ${shorten(code)}`),
-  read_only_key: fixed(403, 'This API key is read-only'),
+  read_only_key: fixed(403, 'The access of this API key does not permit this request'),
   foreign_site: fixed(403, 'This API key is not for pages of this site'),
   manage_key_needed: fixed(
     403,
-    'This API key cannot delete links without their passcodes: an admin can create one that can',
+    'This API key cannot change destinations or delete links without passcodes: an admin can ' +
+      'create one that can',
   ),
   code_not_found: detailed(404, (code) => `Code not found: ${shorten(code)}`),
   link_disabled: detailed(410, (code) => `Link disabled: ${code}`),

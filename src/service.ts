@@ -425,8 +425,10 @@ function openLinks({ config, outside, log, folder, start }: Base, { front, stora
   const { data, readers, writer, qr } = storage
   const { db, versions, domains, redirects, blocklist } = front
   const addresses = new PublicUrls({ ...config, domains })
+  const aliasRules = new AliasRules({ ...config, data })
   const codes = new KnownCodes({
     data,
+    reserved: () => aliasRules.reserved,
     onComplete: (memory) => redirects.setCodes(memory),
   })
   const images = new QrImages({
@@ -445,7 +447,6 @@ function openLinks({ config, outside, log, folder, start }: Base, { front, stora
     imageReader(images),
     indexReader(indexer),
   )
-  const aliasRules = new AliasRules({ ...config, data })
   return {
     addresses,
     aliasRules,

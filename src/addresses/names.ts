@@ -87,6 +87,11 @@ export class AliasRules {
     this.#reserved = new Set([...PROOFS, ...names.filter((name) => !/^[:*]|^$/.test(name))])
   }
 
+  /** First segments in small letters. */
+  get reserved(): ReadonlySet<string> {
+    return this.#reserved
+  }
+
   isReserved = (path: string): boolean => this.#reserved.has(firstSegment(`/${path}`))
 
   /**

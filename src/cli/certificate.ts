@@ -9,12 +9,12 @@ export function addCertificateCommands(program: Command): void {
   const certificate = program.command('certificate').description('the certificate for https')
   certificate
     .command('show', { isDefault: true })
-    .description('show the hosts that the certificate has, and why others wait')
+    .description('show the hosts in the certificate, and why others are missing')
     .option(...JSON_OBJECT)
     .action((options) => run('showCertificate', options))
   certificate
     .command('retry')
-    .description('try now what has failed, within the limits of the certificate authority')
+    .description('try failed hosts again now, within the limits of the certificate authority')
     .option(...JSON_OBJECT)
     .action((options) => run('retryCertificate', options))
 }

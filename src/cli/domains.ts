@@ -81,7 +81,7 @@ export function addDomainCommands(program: Command): void {
     .action((options) => run('listDomains', options))
   domain
     .command('remove')
-    .description('answer on a domain no longer')
+    .description('stop answering on a domain')
     .argument(...HOST)
     .option('--move-links', 'its links and aliases get the domain of BASE_URL')
     .option(...JSON_OBJECT)
@@ -100,7 +100,8 @@ async function readApp(
 
 const REQUESTED = 'The certificate is being requested: hopcode certificate'
 const REMOVED =
-  'Take the name out of the proxy and of DNS too: it answers the short links of the primary domain.'
+  'Remove its record from DNS too, and the name from a proxy: until then, it answers the short ' +
+  'links of the primary domain.'
 
 /** What the commands run. Each function returns what is printed. */
 export const domainCommands = { addDomain, setDomain, listDomains, removeDomain }

@@ -14,7 +14,7 @@ export const OUTCOME_WORDS = {
   invalid_url: 'refused: the destination is not possible',
   blocked: 'refused: the destination is blocked',
   quota: 'refused: over the quota of the plan',
-  unknown_domain: 'refused: its domain is none of this service',
+  unknown_domain: 'refused: its domain is not a domain of this service',
   not_allowed: 'refused: only owners of the service can add aliases',
   bad_row: 'refused: the row cannot be read',
 } as const

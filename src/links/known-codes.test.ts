@@ -32,6 +32,7 @@ function setUp(count: number) {
     }
   }
   const codes = new KnownCodes({
+    reserved: () => ['assets'],
     data: {
       links: {
         lastId: () => state.last,
@@ -126,19 +127,18 @@ test('a thread with the filter before knows the codes that are created until it 
   expect(codes.mayExist('CREATED26' as Code)).toBe(true)
 })
 
-test('a filter tells which links forward paths, unless a longer part of one is an alias', async () => {
+test('a filter tells which segments no alias of several begins with', async () => {
   const { codes, state, isComplete } = setUp(100)
   await isComplete()
   const filter = new CodeFilter(state.filters[0] as SharedArrayBuffer)
-  expect(filter.mayForward('wiki', 'a/b')).toBe(false)
-  codes.noteForwarding('wiki')
-  expect(filter.mayForward('wiki', 'a/b')).toBe(true)
-  expect(filter.mayForward('Wiki', 'a')).toBe(true)
-  expect(filter.mayForward('menu', 'a')).toBe(false)
-  codes.add('wiki/a')
-  expect(filter.mayForward('wiki', 'a/b')).toBe(false)
-  expect(filter.mayForward('wiki', 'A')).toBe(false)
-  expect(filter.mayForward('wiki', 'c')).toBe(true)
+  codes.add('wiki')
+  codes.add('menu/a')
+  expect(filter.mayContinue('wiki')).toBe(false)
+  codes.add('wiki/a/b')
+  expect(filter.mayContinue('wiki')).toBe(true)
+  expect(filter.mayContinue('WIKI')).toBe(true)
+  expect(filter.mayContinue('a')).toBe(false)
+  expect(filter.mayContinue('ASSETS')).toBe(true)
 })
 
 test('a path that no link has is known without a look-up, once all codes are read', async () => {

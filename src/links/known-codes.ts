@@ -18,6 +18,8 @@ const CHUNK = 1000
 
 interface KnownCodesOptions {
   data: { links: Pick<LinkReads, 'lastId'> & ScanCalls<typeof codeScans> }
+  /** First segments of the routes of the service. */
+  reserved: () => Iterable<string>
   onComplete?: (memory: SharedArrayBuffer) => void
 }
 
@@ -64,13 +66,6 @@ export class KnownCodes {
     if (this.#room < 0 && byteLength < BYTES_MAX) void this.#read()
   }
 
-  /** The link with this address forwards paths: redirect threads do so from now on. */
-  noteForwarding(address: string): void {
-    this.prepare()
-    const key = forwardingKey(address)
-    if (this.#complete?.has(key) === false) this.add(key)
-  }
-
   /** Begins to read the codes in use, unless that was done before. */
   prepare(): void {
     if (!this.#complete) void this.#read()
@@ -80,7 +75,7 @@ export class KnownCodes {
   async #read(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
-    const { data, onComplete } = this.#options
+    const { data, reserved, onComplete } = this.#options
     const { links } = data
     const before = this.#complete ? [this.#complete] : []
     try {
@@ -92,6 +87,7 @@ export class KnownCodes {
       // Codes that are created from now on are added; all earlier ones are read.
       this.#filters = [...before, filter]
       const { memory } = filter
+      for (const segment of reserved()) filter.add(firstKey(segment))
       for (let after: number | string | undefined = 0; after !== undefined; ) {
         after = await links.addCodes({ memory, after, max: CHUNK }, { background: true })
       }
@@ -172,8 +168,10 @@ export const codeScans = {
   addCodes: scan((db) => codesOf(db).addCodes),
 }
 
-/** Not the path of any link. One for an address in any case, of which there are many. */
-const forwardingKey = (address: string): string => `//${address.toUpperCase()}`
+/** The first segment of an alias that has several. */
+const FIRST_OF_SEVERAL = /^([^/]+)\//
+/** Not the path of any link. One for a segment in any case, of which there are many. */
+const firstKey = (segment: string): string => `//${segment.toUpperCase()}`
 
 /** With four hashes in 16 bits per code, 1 of 400 unknown codes is taken for a known one. */
 const BYTES_PER_CODE = 2
@@ -193,6 +191,8 @@ export class CodeFilter {
   }
 
   add(code: string): void {
+    const [, segment] = FIRST_OF_SEVERAL.exec(code) ?? []
+    if (segment !== undefined) this.add(firstKey(segment))
     const bits = this.#bits
     const { first, step } = hashesOf(code)
     for (let n = 0; n < HASHES; n++) {
@@ -213,17 +213,9 @@ export class CodeFilter {
     return true
   }
 
-  /**
-   * HOT PATH. Whether the link with the address `address` is known to forward paths and may be the
-   * one that forwards `rest`: no longer part of the path is an alias.
-   */
-  mayForward(address: string, rest: string): boolean {
-    if (!this.has(forwardingKey(address))) return false
-    const path = `${address}/${rest}`
-    for (let end = path.length; end > address.length; end = path.lastIndexOf('/', end - 1)) {
-      if (this.mayHaveAlias(path.slice(0, end))) return false
-    }
-    return true
+  /** HOT PATH. Whether a route or an alias may have the segment, and further ones behind it. */
+  mayContinue(segment: string): boolean {
+    return this.has(firstKey(segment))
   }
 
   /** Aliases are added in small letters too: some are found in any case. */

@@ -49,7 +49,7 @@ interface ControlDeps extends GuardDeps, GateDeps, ResponseDeps {
   counters: Pick<RedirectCounters, 'add'>
   domains: DomainMap
   versions: Pick<CodeVersions, 'ofKey'>
-  codes: Pick<KnownCodes, 'mayName' | 'noteForwarding' | 'prepare'>
+  codes: Pick<KnownCodes, 'mayName' | 'prepare'>
   unknownPaths: Pick<UnknownPaths, 'count'>
 }
 
@@ -213,7 +213,6 @@ function linkFinder({
       const named = codes.mayName(decoded) ? findLink(decoded, domain) : undefined
       const rules = named?.link?.rules ? readRules(named.link.rules) : undefined
       if (named && rules?.forward_path) {
-        codes.noteForwarding(address)
         return { ...named, rest, isPreview: false }
       }
     }

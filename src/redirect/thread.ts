@@ -31,7 +31,7 @@ import {
   type TlsPort,
 } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
-import { type AliasedLink, follower } from './follow.ts'
+import { type AliasedLink, type FollowRequest, follower } from './follow.ts'
 import { LookupTransaction } from './lookup-transaction.ts'
 import { logged, timed } from './observe.ts'
 import { type Answer, internalError } from './responses.ts'
@@ -285,10 +285,11 @@ export class RedirectThread {
     const observed = this.#settings.logsRequests
       ? logged(timedFollow, { note, monotonic })
       : timedFollow
+    // A longer part of the path may be an alias.
+    const isElsewhere = ({ text, rest }: FollowRequest) =>
+      rest !== undefined && this.#codes?.mayContinue(text) !== false
     return (request, peer) =>
-      request.rest === undefined || this.#codes?.mayForward(request.text, request.rest)
-        ? observed(request, this.#address.resolve(peer, request))
-        : undefined
+      isElsewhere(request) ? undefined : observed(request, this.#address.resolve(peer, request))
   }
 
   /** Both return undefined while the database fails. */

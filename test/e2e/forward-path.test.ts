@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { connect as connectSocket } from 'node:net'
-import { type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { send, WORD } from '../support/link-passwords.ts'
 
 /** Paths behind the address of a link with `forward_path`. */
@@ -9,8 +9,8 @@ const CODE = 'WIKI2026'
 const MANUAL = 'https://docs.example.com/manual'
 const BAD = 'Invalid forward_path: must be off for a destination with a fragment (#)'
 
-/** Of a client that sends the target as it is. */
-async function locationOf(app: TestApp, target: string): Promise<string | number> {
+/** To a client that sends the target as it is. */
+async function answerTo(app: TestApp, target: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const { port } = new URL(app.url)
   const socket = connectSocket(Number(port), '127.0.0.1')
@@ -20,9 +20,20 @@ async function locationOf(app: TestApp, target: string): Promise<string | number
   })
   socket.on('close', () => resolve(text)).on('error', reject)
   socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`)
-  const answer = await promise
+  return await promise
+}
+
+async function locationOf(app: TestApp, target: string): Promise<string | number> {
+  const answer = await answerTo(app, target)
   return /\r\nlocation: (.*)\r\n/i.exec(answer)?.[1] ?? Number(answer.split(' ', 2)[1])
 }
+
+/** Only the control thread adds this header to a redirect. */
+const threadAnswers = (app: TestApp, target: string) =>
+  eventually(
+    'the redirect thread answers',
+    async () => !/\r\nx-content-type-options:/i.test(await answerTo(app, target)),
+  )
 
 const change = (app: TestApp, json: object, code = CODE) =>
   app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
@@ -113,7 +124,9 @@ test('a redirect thread that knows a link answers as the control thread does', a
       expect(await locationOf(app, '/Wiki/a')).toBe(`${MANUAL}/a`)
     }
   }
-  await follow(20)
+  await follow(1)
+  await threadAnswers(app, '/wiki/a/b')
+  await follow(5)
   expect(await locationOf(app, '/wiki/1/2/3/4/5/6/7/8')).toBe(`${MANUAL}/1/2/3/4/5/6/7/8`)
   expect(await locationOf(app, '/wiki/1/2/3/4/5/6/7/8/9')).toBe(404)
   expect(await locationOf(app, '/OTHER26/a')).toBe(404)
@@ -122,6 +135,14 @@ test('a redirect thread that knows a link answers as the control thread does', a
   expect(await locationOf(app, '/wiki/b')).toBe(`${MANUAL}/b`)
   await change(app, { forward_path: 'off' })
   expect(await locationOf(app, '/wiki/b')).toBe(404)
+})
+
+test('an alias that is older than a route of the service does not answer in its place', async () => {
+  await using app = await forwarding({ aliases: ['wiki'] })
+  app.administer(({ db }) => db.run("UPDATE aliases SET path = 'rest', small_path = 'rest'"))
+  await threadAnswers(app, `/${CODE}/a`)
+  expect(await locationOf(app, '/rest/old/path')).toBe(`${MANUAL}/old/path`)
+  expect(await locationOf(app, '/rest/v3/short-urls')).toBeNumber()
 })
 
 test('the form of a password leads to the path that was asked for', async () => {

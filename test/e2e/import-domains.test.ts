@@ -35,7 +35,7 @@ test('the command keeps configured domains and names the others', async () => {
     const { code, out } = await run(`import ${file} --dry-run${account}`, from)
     results.push(out)
     expect([code, out]).toEqual([1, expect.stringContaining('old.test is not a domain')])
-    expect(out).toMatch(/1 {2}refused: its domain is none of this service/)
+    expect(out).toMatch(/1 {2}refused: its domain is not a domain of this service/)
   }
   expect(results[0]).toBe(results[1] as string)
   const imported = await run(`import ${file} --account enterprise@example.com`)

@@ -147,8 +147,8 @@ function uploadCard(user: CurrentUser, job: ImportJob | undefined): Html {
           name: 'file',
           label: 'File',
           type: 'file',
-          hint: `Of Shlink, YOURLS, Kutt, Chhoto URL, Sink, Bitly, Dub, Short.io, Rebrandly or
-            Hopcode, or a spreadsheet as CSV. Up to ${
+          hint: `Of Shlink, YOURLS, Kutt, Chhoto URL, Sink, Bitly, Dub, Short.io, Rebrandly, golink,
+            TinyURL, Polr, Lstu or Hopcode, or a spreadsheet as CSV. Up to ${
               user.person.isOwner ? '32 MiB' : `8 MiB and ${parts.count(ROWS_MAX)} rows`
             }.`,
           required: true,

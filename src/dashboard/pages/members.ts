@@ -97,8 +97,7 @@ const DONE = {
   role: 'The role is changed.',
   removed:
     'The person is removed, and their sessions in this account have ended. API keys still work: ' +
-    'on the page Keys, “Revoke now…” ends those that the person knows at once; “Revoke…” lets a ' +
-    'key work for 24 more hours.',
+    'on the page Keys, revoke those that the person knows.',
 }
 
 /** `link`: of the new invitation, only in the response that creates it. */

@@ -265,7 +265,8 @@ function removeForm(context: PageContext, { id, host }: Domain, uses: Uses): Htm
             domain.</p>`
         : html`<p>No link uses it.</p>`
     }
-    <p class="hint">Take the name out of the proxy first: until then, it answers short links.</p>
+    <p class="hint">Remove its record from DNS first, and the name from a proxy: until then, it
+      answers short links.</p>
     ${problem !== undefined && html`<p class="error" role="alert">${problem}</p>`}
     ${parts.form(user, `${PATH}/${host}/remove`, [
       isUsed && parts.checkbox({ name: 'moves_links', label: `Give ${used} the primary domain` }),
