@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { LOG_LEVELS } from './lib/log.ts'
+import { decodePercent } from './lib/percent.ts'
 
 /** The kinds of values that settings have. Each message continues the name of a setting. */
 
@@ -84,9 +85,7 @@ function findClusterUrlProblem(text: string): string | undefined {
   if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length <= 1) {
     return 'must be postgres://user:password@host:port/database, with the signs @ / # ? % encoded'
   }
-  try {
-    decodeURIComponent(text)
-  } catch {
+  if (decodePercent(text) === undefined) {
     return 'must have each % of its user and password encoded as %25'
   }
   const mode = url.searchParams.get('sslmode')
@@ -131,10 +130,15 @@ export function isIssuer(text: string): boolean {
 
 export const BAD_ISSUER = 'must be an https:// address without query, as the provider names itself'
 
-const providerText = z
-  .string()
-  .max(PROVIDER_TEXT_MAX, `must have at most ${PROVIDER_TEXT_MAX} characters`)
-  .optional()
+/** One of two words. */
+const either = <One extends string, Other extends string>(one: One, other: Other) =>
+  z.enum([one, other], `must be ${one} or ${other}`)
+
+/** `max`: characters. */
+const shortText = (max: number) =>
+  z.string().max(max, `must have at most ${max} characters`).optional()
+
+const providerText = shortText(PROVIDER_TEXT_MAX)
 
 const OIDC_SETTINGS = {
   OIDC_ISSUER: z
@@ -145,18 +149,13 @@ const OIDC_SETTINGS = {
   OIDC_CLIENT_ID: providerText.describe('The name of this service at the provider.'),
   OIDC_CLIENT_SECRET: providerText.describe('The secret of this service at the provider.'),
   OIDC_CLIENT_SECRET_FILE: providerText.describe('File with that secret, in place of the setting.'),
-  OIDC_NAME: z
-    .string()
-    .max(PROVIDER_NAME_MAX, `must have at most ${PROVIDER_NAME_MAX} characters`)
-    .optional()
-    .describe('The name of the provider on the sign-in page.'),
+  OIDC_NAME: shortText(PROVIDER_NAME_MAX).describe('The name of the provider on the sign-in page.'),
   OIDC_SCOPES: z
     .string()
     .default('openid email profile')
     .refine((scopes) => scopes.split(' ').includes('openid'), 'must contain openid')
     .describe('What the provider is asked for, separated by spaces.'),
-  OIDC_SIGNUP: z
-    .enum(['closed', 'open'], 'must be closed or open')
+  OIDC_SIGNUP: either('closed', 'open')
     .default('closed')
     .describe('With open, everybody with a verified address at the provider gets an account.'),
   OIDC_REQUIRE: z
@@ -164,12 +163,10 @@ const OIDC_SETTINGS = {
     .regex(/^[^=\s]+=.+$/, 'must be a claim and its value: groups=hopcode')
     .optional()
     .describe('A claim that must have or contain a value: hd=example.com, a.b=c in an object.'),
-  OIDC_TRUST_EMAIL: z
-    .enum(['off', 'on'], 'must be off or on')
+  OIDC_TRUST_EMAIL: either('off', 'on')
     .default('off')
     .describe('With on, a verified address at the provider connects the person who has it here.'),
-  PASSWORD_SIGN_IN: z
-    .enum(['on', 'owners'], 'must be on or owners')
+  PASSWORD_SIGN_IN: either('on', 'owners')
     .default('on')
     .describe('With owners, only owners of the service sign in with a password.'),
 }
@@ -265,11 +262,9 @@ const Environment = z.object({
   NOT_FOUND_URL: PublicPage.optional().describe(
     'Where a browser that opens an unknown short link is redirected; other clients get JSON.',
   ),
-  OPERATOR_NAME: z
-    .string()
-    .max(OPERATOR_NAME_MAX, `must have at most ${OPERATOR_NAME_MAX} characters`)
-    .optional()
-    .describe('Name of the operator of the service, on the pages for visitors.'),
+  OPERATOR_NAME: shortText(OPERATOR_NAME_MAX).describe(
+    'Name of the operator of the service, on the pages for visitors.',
+  ),
   OPERATOR_LOGO: z
     .string()
     .refine(isLogoFile, 'must be the path of a PNG or SVG file of at most 64 KiB')
@@ -290,8 +285,7 @@ const Environment = z.object({
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([])
     .describe('IP addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted.'),
-  CHECK_DESTINATIONS: z
-    .enum(['off', 'on'], 'must be off or on')
+  CHECK_DESTINATIONS: either('off', 'on')
     .default('off')
     .describe('With on, destinations of links are checked once a week for whether they answer.'),
   OUTGOING_HOSTS: list
@@ -316,18 +310,15 @@ const Environment = z.object({
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000)
     .default(5000)
     .describe('URLs in one bulk request of an Enterprise account.'),
-  ALIASES: z
-    .enum(['owners', 'all'], 'must be owners or all')
+  ALIASES: either('owners', 'all')
     .optional()
     .describe(
       'Accounts that can have paths that are no codes, such as spring-team: owners or all.',
     ),
-  IMPORT_ALIASES: z
-    .enum(['owners', 'all'], 'must be owners or all')
+  IMPORT_ALIASES: either('owners', 'all')
     .optional()
     .describe('The older name of ALIASES, which applies if both are set.'),
-  DESTINATION_RULES: z
-    .enum(['owners', 'all'], 'must be owners or all')
+  DESTINATION_RULES: either('owners', 'all')
     .optional()
     .describe('Accounts that can add destinations by rule to their links: owners or all.'),
   DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
@@ -364,8 +355,7 @@ const Environment = z.object({
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .optional()
     .describe('How often hits move from the journal to the database, in milliseconds.'),
-  VISIT_DETAILS: z
-    .enum(['on', 'off'], 'must be on or off')
+  VISIT_DETAILS: either('on', 'off')
     .default('on')
     .describe(
       'Whether referrer, country, device and bots of redirects, and unknown paths are counted.',
@@ -379,8 +369,7 @@ const Environment = z.object({
     .regex(/^[\w-]{1,64}$/, 'must be the name of a header, such as CF-IPCountry')
     .optional()
     .describe('Header in which a trusted proxy sends the country of a visitor.'),
-  COMPATIBLE_APIS: z
-    .enum(['on', 'off'], 'must be on or off')
+  COMPATIBLE_APIS: either('on', 'off')
     .default('on')
     .describe('Whether tools for YOURLS and Shlink can use this service in their place.'),
   LOG_REQUESTS: z
@@ -392,8 +381,7 @@ const Environment = z.object({
     .transform(parseListen)
     .optional()
     .describe('A second address for metrics and probes, such as 127.0.0.1:9100.'),
-  SIGNUP: z
-    .enum(['closed', 'open'], 'must be closed or open')
+  SIGNUP: either('closed', 'open')
     .default('closed')
     .describe('With open, anybody can create a Free account in the dashboard.'),
   SIGNUPS_PER_DAY: wholeNumber(1, 1_000_000)

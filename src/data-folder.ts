@@ -1,13 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import {
-  closeSync,
   constants,
   existsSync,
   fchmodSync,
   fstatSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -30,6 +28,7 @@ import type { Clock } from './lib/clock.ts'
 import { DataError } from './lib/data-error.ts'
 import { diskRefusal } from './lib/disk-refusal.ts'
 import type { Log } from './lib/log.ts'
+import { openFile } from './lib/open-file.ts'
 import type { RandomBytes } from './lib/random.ts'
 import { refuseLink } from './lib/symbolic-links.ts'
 import { imageFolder } from './qr/files.ts'
@@ -146,10 +145,10 @@ export function listOpenFiles(dataDir: string): string[] {
  * descriptor, so that a symbolic link that replaces the file meanwhile is not followed.
  */
 function closeToOthers(file: string): boolean {
-  let descriptor: number | undefined
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   try {
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    descriptor = openSync(file, flags)
+    using opened = openFile(file, flags)
+    const { descriptor } = opened
     const { mode, nlink } = fstatSync(descriptor)
     // A file with another hard link may belong to another program.
     if (nlink !== 1) return false
@@ -158,8 +157,6 @@ function closeToOthers(file: string): boolean {
   } catch {
     // Another user's file, or a read-only disk: `hopcode check` reports it.
     return false
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 

@@ -104,90 +104,82 @@ export const identities = subject({
      * Connects an identity to a person. The same again changes nothing. With the address alone,
      * which nobody verified when the person was created, the password ends, with all sessions.
      */
-    connect: write({
-      prepare(db) {
-        const { accounts, links, sessions: rows, find, list, add, disconnections } = storesOf(db)
-        const isEnough = addressRule(db)
-        return (command: ConnectCommand): ConnectResult => {
-          const { personId, by, ...identity } = command
-          const known = find(command)
-          if (known) return known.personId === personId ? { id: known.id } : 'taken'
-          const person = accounts.findPerson(personId)
-          if (!person?.hasAccount) return 'gone'
-          if (by === 'address') {
-            if (!isEnough(person, command.now)) return 'known'
-            accounts.changePerson(personId, { passwordHash: null })
-            rows.endAll({ personId })
-            links.endAll('reset', personId)
-          } else {
-            const { sessionId: id, disconnections: before = disconnections(personId) } = by
-            const isCurrent = before === disconnections(personId)
-            if (!isCurrent || !rows.isActive({ id, personId })) return 'over'
-          }
-          if (list(personId).length >= IDENTITIES_MAX) return 'too_many'
-          return { id: add({ ...identity, personId }) }
+    connect: write((db) => {
+      const { accounts, links, sessions: rows, find, list, add, disconnections } = storesOf(db)
+      const isEnough = addressRule(db)
+      return (command: ConnectCommand): ConnectResult => {
+        const { personId, by, ...identity } = command
+        const known = find(command)
+        if (known) return known.personId === personId ? { id: known.id } : 'taken'
+        const person = accounts.findPerson(personId)
+        if (!person?.hasAccount) return 'gone'
+        if (by === 'address') {
+          if (!isEnough(person, command.now)) return 'known'
+          accounts.changePerson(personId, { passwordHash: null })
+          rows.endAll({ personId })
+          links.endAll('reset', personId)
+        } else {
+          const { sessionId: id, disconnections: before = disconnections(personId) } = by
+          const isCurrent = before === disconnections(personId)
+          if (!isCurrent || !rows.isActive({ id, personId })) return 'over'
         }
-      },
+        if (list(personId).length >= IDENTITIES_MAX) return 'too_many'
+        return { id: add({ ...identity, personId }) }
+      }
     }),
 
     /**
      * Disconnects an identity, and ends the sessions that were started with it. `needsAnother`:
      * the person cannot sign in with a password, so the last identity stays.
      */
-    disconnect: write({
-      prepare(db) {
-        const { list, disconnect } = storesOf(db)
-        return (command: {
-          id: number
-          personId: PersonId
-          needsAnother: boolean
-        }): 'done' | 'gone' | 'last' => {
-          const { id, personId, needsAnother } = command
-          const all = list(personId)
-          if (!all.some((one) => one.id === id)) return 'gone'
-          if (needsAnother && all.length === 1) return 'last'
-          disconnect(personId, [id])
-          return 'done'
-        }
-      },
+    disconnect: write((db) => {
+      const { list, disconnect } = storesOf(db)
+      return (command: {
+        id: number
+        personId: PersonId
+        needsAnother: boolean
+      }): 'done' | 'gone' | 'last' => {
+        const { id, personId, needsAnother } = command
+        const all = list(personId)
+        if (!all.some((one) => one.id === id)) return 'gone'
+        if (needsAnother && all.length === 1) return 'last'
+        disconnect(personId, [id])
+        return 'done'
+      }
     }),
 
     /** Disconnects all identities of a person. Returns how many. For the command line. */
-    disconnectAll: write({
-      prepare(db) {
-        const { list, disconnect } = storesOf(db)
-        return ({ personId }: { personId: PersonId }): number => {
-          const ids = list(personId).map(({ id }) => id)
-          disconnect(personId, ids)
-          return ids.length
-        }
-      },
+    disconnectAll: write((db) => {
+      const { list, disconnect } = storesOf(db)
+      return ({ personId }: { personId: PersonId }): number => {
+        const ids = list(personId).map(({ id }) => id)
+        disconnect(personId, ids)
+        return ids.length
+      }
     }),
 
     /**
      * The provider has another name: its users stay connected. Returns how many. `taken`: under the
      * new name, another person is connected with one of them.
      */
-    renameIssuer: write({
-      prepare(db) {
-        const taken = db.prepare<object, [string, string]>(
-          `SELECT 1 FROM identities AS old JOIN identities AS new USING (subject)
-           WHERE old.issuer = ?1 AND new.issuer = ?2 AND new.person_id <> old.person_id`,
-        )
-        // Of a person who has both, one stays, and the sessions of the other one end.
-        const rename = db.prepare<null, [string, string]>(
-          'UPDATE OR REPLACE identities SET issuer = ?2 WHERE issuer = ?1',
-        )
-        const endOthers = db.prepare<null, []>(
-          'DELETE FROM sessions WHERE identity_id NOT IN (SELECT id FROM identities)',
-        )
-        return ({ from, to }: { from: string; to: string }): number | 'taken' => {
-          if (taken.get(from, to) !== null) return 'taken'
-          const { changes } = rename.run(from, to)
-          endOthers.run()
-          return changes
-        }
-      },
+    renameIssuer: write((db) => {
+      const taken = db.prepare<object, [string, string]>(
+        `SELECT 1 FROM identities AS old JOIN identities AS new USING (subject)
+         WHERE old.issuer = ?1 AND new.issuer = ?2 AND new.person_id <> old.person_id`,
+      )
+      // Of a person who has both, one stays, and the sessions of the other one end.
+      const rename = db.prepare<null, [string, string]>(
+        'UPDATE OR REPLACE identities SET issuer = ?2 WHERE issuer = ?1',
+      )
+      const endOthers = db.prepare<null, []>(
+        'DELETE FROM sessions WHERE identity_id NOT IN (SELECT id FROM identities)',
+      )
+      return ({ from, to }: { from: string; to: string }): number | 'taken' => {
+        if (taken.get(from, to) !== null) return 'taken'
+        const { changes } = rename.run(from, to)
+        endOthers.run()
+        return changes
+      }
     }),
 
     /**
@@ -195,23 +187,21 @@ export const identities = subject({
      * account of an invitation, or with an account of the Free plan. `gone`: the invitation was
      * used, is too old, was withdrawn or is for another address. `full`: see `members.join`.
      */
-    signUp: write({
-      prepare(db) {
-        const { accounts, links, find, add } = storesOf(db)
-        const create = personCreator(db)
-        return (
-          command: NewIdentity & { email: string; inviteHash: Uint8Array | undefined },
-        ): { personId: PersonId; identityId: number } | 'taken' | 'gone' | 'full' => {
-          const { email, inviteHash, now, issuer, subject } = command
-          if (find(command) || accounts.findByEmail(email)) return 'taken'
-          const link = inviteHash && links.findByHash('invite', inviteHash, now)
-          if (inviteHash && (!link || !isFor(link.email, email))) return 'gone'
-          const created = create({ link, email, passwordHash: null, now })
-          if ('refused' in created) return created.refused === 'account_full' ? 'full' : 'gone'
-          const { personId } = created
-          return { personId, identityId: add({ issuer, subject, personId, email, now }) }
-        }
-      },
+    signUp: write((db) => {
+      const { accounts, links, find, add } = storesOf(db)
+      const create = personCreator(db)
+      return (
+        command: NewIdentity & { email: string; inviteHash: Uint8Array | undefined },
+      ): { personId: PersonId; identityId: number } | 'taken' | 'gone' | 'full' => {
+        const { email, inviteHash, now, issuer, subject } = command
+        if (find(command) || accounts.findByEmail(email)) return 'taken'
+        const link = inviteHash && links.findByHash('invite', inviteHash, now)
+        if (inviteHash && (!link || !isFor(link.email, email))) return 'gone'
+        const created = create({ link, email, passwordHash: null, now })
+        if ('refused' in created) return created.refused === 'account_full' ? 'full' : 'gone'
+        const { personId } = created
+        return { personId, identityId: add({ issuer, subject, personId, email, now }) }
+      }
     }),
   },
 })

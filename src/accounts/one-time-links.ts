@@ -151,12 +151,12 @@ export const oneTimeLinks = subject({
 
   writes: {
     /** A link that sets up the owner, or resets a password. `members.invite` has invitations. */
-    add: authoredWrite('owner', {
-      prepare:
-        (db) =>
+    add: authoredWrite(
+      'owner',
+      (db) =>
         ({ link }: Authored & { link: NewOneTimeLink }): void =>
           oneTimeLinkStore(db).add(link),
-    }),
+    ),
   },
 })
 

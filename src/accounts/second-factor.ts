@@ -228,65 +228,57 @@ export const secondFactors = subject({
 
   writes: {
     /** Stores a secret that a code must confirm. False if two-factor sign-in is already on. */
-    begin: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ personId, secret }: { personId: PersonId; secret: Uint8Array }): boolean => {
-          const person = accounts.findPerson(personId)
-          if (!person?.hasAccount || person.totpEnabledAt !== null) return false
-          accounts.changePerson(personId, { totpSecret: secret })
-          return true
-        }
-      },
+    begin: write((db) => {
+      const accounts = accountStore(db)
+      return ({ personId, secret }: { personId: PersonId; secret: Uint8Array }): boolean => {
+        const person = accounts.findPerson(personId)
+        if (!person?.hasAccount || person.totpEnabledAt !== null) return false
+        accounts.changePerson(personId, { totpSecret: secret })
+        return true
+      }
     }),
 
     /**
      * Turns two-factor sign-in on. `secret` is the stored one that the code of `step` confirms.
      * False, and nothing is changed, if another form has replaced it or has turned it on already.
      */
-    enable: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        const addCode = db.prepare<null, [PersonId, Uint8Array]>(
-          'INSERT INTO recovery_codes (person_id, hash) VALUES (?, ?)',
-        )
-        return (command: {
-          personId: PersonId
-          secret: Uint8Array
-          step: number
-          recoveryHashes: readonly Uint8Array[]
-          now: number
-        }): boolean => {
-          const { personId, secret, step, recoveryHashes, now } = command
-          const person = accounts.findPerson(personId)
-          if (!person?.totpSecret || person.totpEnabledAt !== null) return false
-          if (!Buffer.from(person.totpSecret).equals(Buffer.from(secret))) return false
-          accounts.changePerson(personId, { totpEnabledAt: now, totpLastStep: step })
-          for (const hash of recoveryHashes) addCode.run(personId, hash)
-          return true
-        }
-      },
+    enable: write((db) => {
+      const accounts = accountStore(db)
+      const addCode = db.prepare<null, [PersonId, Uint8Array]>(
+        'INSERT INTO recovery_codes (person_id, hash) VALUES (?, ?)',
+      )
+      return (command: {
+        personId: PersonId
+        secret: Uint8Array
+        step: number
+        recoveryHashes: readonly Uint8Array[]
+        now: number
+      }): boolean => {
+        const { personId, secret, step, recoveryHashes, now } = command
+        const person = accounts.findPerson(personId)
+        if (!person?.totpSecret || person.totpEnabledAt !== null) return false
+        if (!Buffer.from(person.totpSecret).equals(Buffer.from(secret))) return false
+        accounts.changePerson(personId, { totpEnabledAt: now, totpLastStep: step })
+        for (const hash of recoveryHashes) addCode.run(personId, hash)
+        return true
+      }
     }),
 
     /** Turns two-factor sign-in off. False, and nothing is changed, if the factor was used. */
-    disable: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        const useFactor = factorUser(db)
-        return (command: { personId: PersonId; factor: Factor; now: number }): boolean => {
-          if (!useFactor(command.personId, command.factor, command.now)) return false
-          accounts.clearSecondFactor(command.personId)
-          return true
-        }
-      },
+    disable: write((db) => {
+      const accounts = accountStore(db)
+      const useFactor = factorUser(db)
+      return (command: { personId: PersonId; factor: Factor; now: number }): boolean => {
+        if (!useFactor(command.personId, command.factor, command.now)) return false
+        accounts.clearSecondFactor(command.personId)
+        return true
+      }
     }),
 
     /** Turns two-factor sign-in off without a factor: for the command line. */
-    reset: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ personId }: { personId: PersonId }): void => accounts.clearSecondFactor(personId)
-      },
+    reset: write((db) => {
+      const accounts = accountStore(db)
+      return ({ personId }: { personId: PersonId }): void => accounts.clearSecondFactor(personId)
     }),
   },
 })

@@ -308,40 +308,34 @@ export const sessions = subject({
      * changed, unless `proof` has the present password of a member of an active account and, where
      * the person needs it, a second factor that was not used before.
      */
-    start: write({ prepare: sessionStarter }),
+    start: write(sessionStarter),
 
-    touch: write({
-      prepare(db) {
-        const orm = drizzle({ client: db })
-        return ({ id, seenAt }: { id: number; seenAt: number }): void =>
-          void orm.update(table).set({ seenAt }).where(eq(table.id, id)).run()
-      },
+    touch: write((db) => {
+      const orm = drizzle({ client: db })
+      return ({ id, seenAt }: { id: number; seenAt: number }): void =>
+        void orm.update(table).set({ seenAt }).where(eq(table.id, id)).run()
     }),
 
     /** The password was entered in the session. False when the session has ended. */
-    prove: write({
-      prepare(db) {
-        const orm = drizzle({ client: db })
-        return ({ provedAt, ...session }: SessionKey & { provedAt: number }): boolean => {
-          const proved = orm
-            .update(table)
-            .set({ provedAt })
-            .where(isSession(session))
-            .returning({ id: table.id })
-            .all()
-          return proved.length > 0
-        }
-      },
+    prove: write((db) => {
+      const orm = drizzle({ client: db })
+      return ({ provedAt, ...session }: SessionKey & { provedAt: number }): boolean => {
+        const proved = orm
+          .update(table)
+          .set({ provedAt })
+          .where(isSession(session))
+          .returning({ id: table.id })
+          .all()
+        return proved.length > 0
+      }
     }),
 
-    end: write({
-      prepare(db) {
-        const orm = drizzle({ client: db })
-        return (session: SessionKey): void => void orm.delete(table).where(isSession(session)).run()
-      },
+    end: write((db) => {
+      const orm = drizzle({ client: db })
+      return (session: SessionKey): void => void orm.delete(table).where(isSession(session)).run()
     }),
 
     /** All sessions of the person but `keep`. */
-    endAll: write({ prepare: (db) => sessionRows(db).endAll }),
+    endAll: write((db) => sessionRows(db).endAll),
   },
 })

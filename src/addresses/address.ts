@@ -1,4 +1,5 @@
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
+import { decodePercent } from '../lib/percent.ts'
 
 /** Addresses of short links, as they are stored and compared: a domain, and a path on it. */
 
@@ -82,25 +83,19 @@ export function findPathProblem(path: string): string | undefined {
   return undefined
 }
 
-/** Decodes a path of a URL once. Undefined if it is malformed. */
-export function decodePath(path: string): string | undefined {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return undefined
-  }
-}
-
 /** One slash at the end of a path counts for nothing: programs add it, and no alias ends so. */
 export const withoutLastSlash = (path: string): string =>
   path.endsWith('/') ? path.slice(0, -1) : path
 
 /** The code or alias that is looked up for the path of a URL. */
 export const lookedUp = (path: string): string =>
-  withoutLastSlash((decodePath(path) ?? path).slice(1))
+  withoutLastSlash((decodePercent(path) ?? path).slice(1))
 
 /** One text for an unknown domain and for one that the account may not use. */
 export const BAD_DOMAIN = 'Invalid domain: must be one of GET /api/domains'
+
+/** The longest name that DNS can carry. */
+export const DNS_NAME_MAX = 253
 
 /** The longest host whose short URLs fit a QR code of 64 pixels at one pixel per module. */
 export const HOST_LENGTH_MAX = 92

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Authored, authoredWrite, subject } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { PRIMARY_ID } from '../hot/destination-cache.ts'
+import { parseJson } from '../lib/json.ts'
 
 /**
  * The files by which a phone knows that an app opens addresses of a domain: it reads them at
@@ -68,12 +69,8 @@ export function parseAppFile(kind: AppKind, text: string): string {
   if (size > APP_FILE_BYTES_MAX) {
     throw refused(`it has ${Math.ceil(size / 1024)} KiB, and may have 128 KiB`)
   }
-  let value: unknown
-  try {
-    value = JSON.parse(content)
-  } catch {
-    throw refused('it must be JSON')
-  }
+  const value = parseJson(content)
+  if (value === undefined) throw refused('it must be JSON')
   const issue = model.safeParse(value).error?.issues[0]
   if (issue) throw refused(`${keyText(issue.path) || 'it'} ${issue.message}`)
   return content
@@ -100,21 +97,19 @@ export const appFiles = subject({
 
   writes: {
     /** Null removes the file. False if there is no such domain. */
-    save: authoredWrite('owner', {
-      prepare(db) {
-        const remove = db.prepare<null, [number, AppKind]>(
-          'DELETE FROM app_files WHERE domain_id = ? AND kind = ?',
-        )
-        const save = db.prepare<null, [number, AppKind, string]>(
-          `INSERT INTO app_files (domain_id, kind, content) SELECT ?1, ?2, ?3
-           WHERE ?1 = ${PRIMARY_ID} OR EXISTS (SELECT 1 FROM domains WHERE id = ?1)`,
-        )
-        return (file: Authored & { domainId: number; kind: AppKind; content: string | null }) => {
-          const { domainId, kind, content } = file
-          remove.run(domainId, kind)
-          return content === null || save.run(domainId, kind, content).changes > 0
-        }
-      },
+    save: authoredWrite('owner', (db) => {
+      const remove = db.prepare<null, [number, AppKind]>(
+        'DELETE FROM app_files WHERE domain_id = ? AND kind = ?',
+      )
+      const save = db.prepare<null, [number, AppKind, string]>(
+        `INSERT INTO app_files (domain_id, kind, content) SELECT ?1, ?2, ?3
+         WHERE ?1 = ${PRIMARY_ID} OR EXISTS (SELECT 1 FROM domains WHERE id = ?1)`,
+      )
+      return (file: Authored & { domainId: number; kind: AppKind; content: string | null }) => {
+        const { domainId, kind, content } = file
+        remove.run(domainId, kind)
+        return content === null || save.run(domainId, kind, content).changes > 0
+      }
     }),
   },
 })

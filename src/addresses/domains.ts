@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { RULES_CHANGED } from '../db/events.ts'
-import { type Authored, authoredWrite, scan, subject } from '../db/subject.ts'
+import { type Authored, authoredWrite, rulesWrite, scan, subject } from '../db/subject.ts'
 import { domainCell } from './address.ts'
 import { domainUses, MAY_USE } from './use.ts'
 
@@ -112,75 +111,64 @@ export const domains = subject({
   forget: ["UPDATE domains SET access = 'owners', account_id = NULL WHERE account_id = ?1"],
 
   writes: {
-    add: authoredWrite('owner', {
-      prepare(db) {
-        const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
-        const insert = db.prepare<null, (string | number | null)[]>(
-          `INSERT INTO domains
-             (host, account_id, access, codes, root_url, not_found_url, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host) DO NOTHING`,
-        )
-        return (domain: Authored & DomainFields): 'added' | 'exists' | 'too_many' => {
-          const { author, host, accountId, access, codes, rootUrl, notFoundUrl } = domain
-          if ((count.get()?.n ?? 0) >= DOMAINS_MAX) return 'too_many'
-          const done = insert.run(host, accountId, access, codes, rootUrl, notFoundUrl, author.now)
-          return done.changes > 0 ? 'added' : 'exists'
-        }
-      },
-      events: () => RULES_CHANGED,
+    add: rulesWrite('owner', (db) => {
+      const count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM domains')
+      const insert = db.prepare<null, (string | number | null)[]>(
+        `INSERT INTO domains
+           (host, account_id, access, codes, root_url, not_found_url, created_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host) DO NOTHING`,
+      )
+      return (domain: Authored & DomainFields): 'added' | 'exists' | 'too_many' => {
+        const { author, host, accountId, access, codes, rootUrl, notFoundUrl } = domain
+        if ((count.get()?.n ?? 0) >= DOMAINS_MAX) return 'too_many'
+        const done = insert.run(host, accountId, access, codes, rootUrl, notFoundUrl, author.now)
+        return done.changes > 0 ? 'added' : 'exists'
+      }
     }),
 
     /** False if there is no such domain. */
-    set: authoredWrite('owner', {
-      prepare(db) {
-        const update = db.prepare<null, (string | number | null)[]>(
-          `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
-           WHERE id = ?`,
-        )
-        return (domain: Authored & Omit<Domain, 'host' | 'createdAt'>): boolean => {
-          const { id, accountId, access, codes, rootUrl, notFoundUrl } = domain
-          return update.run(accountId, access, codes, rootUrl, notFoundUrl, id).changes > 0
-        }
-      },
-      events: () => RULES_CHANGED,
+    set: rulesWrite('owner', (db) => {
+      const update = db.prepare<null, (string | number | null)[]>(
+        `UPDATE domains SET account_id = ?, access = ?, codes = ?, root_url = ?, not_found_url = ?
+         WHERE id = ?`,
+      )
+      return (domain: Authored & Omit<Domain, 'host' | 'createdAt'>): boolean => {
+        const { id, accountId, access, codes, rootUrl, notFoundUrl } = domain
+        return update.run(accountId, access, codes, rootUrl, notFoundUrl, id).changes > 0
+      }
     }),
 
     /** What uses the domain, if something does: then it stays. */
-    remove: authoredWrite('owner', {
-      prepare(db) {
-        const reads = new DomainReads(db)
-        const clear = db.prepare<null, [number]>(
-          'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
-        )
-        const removals = [
-          'DELETE FROM app_files WHERE domain_id = ?',
-          'DELETE FROM domains WHERE id = ?',
-        ].map((sql) => db.prepare<null, [number]>(sql))
-        return ({ id }: Authored & Pick<Domain, 'id'>): DomainUses | 'removed' | undefined => {
-          const uses = reads.usesOf(id)
-          if (uses.links + uses.aliases > 0) return uses
-          clear.run(id)
-          const changes = removals.map((removal) => removal.run(id).changes)
-          return changes.at(-1) ? 'removed' : undefined
-        }
-      },
-      events: () => RULES_CHANGED,
+    remove: rulesWrite('owner', (db) => {
+      const reads = new DomainReads(db)
+      const clear = db.prepare<null, [number]>(
+        'UPDATE accounts SET domain_id = NULL WHERE domain_id = ?',
+      )
+      const removals = [
+        'DELETE FROM app_files WHERE domain_id = ?',
+        'DELETE FROM domains WHERE id = ?',
+      ].map((sql) => db.prepare<null, [number]>(sql))
+      return ({ id }: Authored & Pick<Domain, 'id'>): DomainUses | 'removed' | undefined => {
+        const uses = reads.usesOf(id)
+        if (uses.links + uses.aliases > 0) return uses
+        clear.run(id)
+        const changes = removals.map((removal) => removal.run(id).changes)
+        return changes.at(-1) ? 'removed' : undefined
+      }
     }),
 
     /** False if the account may not use the domain. */
-    setDefault: authoredWrite('admin', {
-      prepare(db) {
-        const { mayUse } = domainUses(db)
-        const set = db.prepare<null, [AccountId, number | null]>(
-          'UPDATE accounts SET domain_id = ?2 WHERE id = ?1',
-        )
-        return ({ author, domainId }: Authored & { domainId: number }): boolean => {
-          const { accountId } = author
-          if (!mayUse(accountId, domainId)) return false
-          set.run(accountId, domainCell(domainId))
-          return true
-        }
-      },
+    setDefault: authoredWrite('admin', (db) => {
+      const { mayUse } = domainUses(db)
+      const set = db.prepare<null, [AccountId, number | null]>(
+        'UPDATE accounts SET domain_id = ?2 WHERE id = ?1',
+      )
+      return ({ author, domainId }: Authored & { domainId: number }): boolean => {
+        const { accountId } = author
+        if (!mayUse(accountId, domainId)) return false
+        set.run(accountId, domainCell(domainId))
+        return true
+      }
     }),
   },
 })

@@ -1,6 +1,7 @@
 import type { AccountId } from '../accounts/store.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { decodePath, lookedUp, withoutLastSlash } from './address.ts'
+import { decodePercent } from '../lib/percent.ts'
+import { lookedUp, withoutLastSlash } from './address.ts'
 import type { RequestDomain } from './map.ts'
 import type { Addressed, AliasReads } from './names.ts'
 import { findUrl, peelings, withoutInvisible } from './pasted.ts'
@@ -109,7 +110,7 @@ function namedPaths({ addresses }: Pick<ResolveDeps, 'addresses'>, text: string)
   const within = findUrl(shown)
   const texts = new Set([...peelings(shown), ...(within ? peelings(within) : [])])
   return [...texts].flatMap((peeled) => {
-    const decoded = decodePath(peeled) ?? peeled
+    const decoded = decodePercent(peeled) ?? peeled
     const readings = decoded === peeled ? [peeled] : [peeled, decoded]
     return readings.flatMap((reading) => pathsOf(addresses, reading))
   })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
-import { operation } from '../http/operation.ts'
+import { described } from '../http/operation.ts'
 import { canonicalHost } from './address.ts'
 import type { domains } from './domains.ts'
 import type { DomainMap, RequestDomain } from './map.ts'
@@ -59,15 +59,13 @@ export const domainRoutes = (deps: DomainRouteDeps) =>
         ],
       }
     },
-    {
-      detail: operation({
-        id: 'listDomains',
-        summary: 'The domains that the account may use for short URLs',
-        description: 'The first one is that of the service, which answers every code.',
-        tag: 'Links',
-        answers: { 200: { description: 'The domains.', view: DomainsView } },
-      }),
-    },
+    described({
+      id: 'listDomains',
+      summary: 'The domains that the account may use for short URLs',
+      description: 'The first one is that of the service, which answers every code.',
+      tag: 'Links',
+      answers: { 200: { description: 'The domains.', view: DomainsView } },
+    }),
   )
 
 interface AskDeps {

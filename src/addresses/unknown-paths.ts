@@ -90,25 +90,23 @@ export const unknownPaths = subject({
 
   writes: {
     /** Adds to the counts, and removes days before `since` and the rarest paths of a full day. */
-    add: write({
-      prepare(db) {
-        const add = db.prepare<null, [number, number, string, number]>(
-          `INSERT INTO unknown_paths (domain_id, day, path, count) VALUES (?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET count = count + excluded.count`,
-        )
-        const trim = db.prepare<null, [number, number]>(
-          `DELETE FROM unknown_paths WHERE domain_id = ?1 AND day = ?2 AND path IN (
-             SELECT path FROM unknown_paths WHERE domain_id = ?1 AND day = ?2
-             ORDER BY count DESC, path LIMIT -1 OFFSET ${PATHS_MAX})`,
-        )
-        const prune = db.prepare<null, [number]>('DELETE FROM unknown_paths WHERE day < ?')
-        return ({ paths, since }: { paths: readonly PathCount[]; since: number }): void => {
-          for (const { domainId, day, path, count } of paths) add.run(domainId, day, path, count)
-          const full = new Map(paths.map((one) => [`${one.domainId} ${one.day}`, one]))
-          for (const { domainId, day } of full.values()) trim.run(domainId, day)
-          prune.run(since)
-        }
-      },
+    add: write((db) => {
+      const add = db.prepare<null, [number, number, string, number]>(
+        `INSERT INTO unknown_paths (domain_id, day, path, count) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+      )
+      const trim = db.prepare<null, [number, number]>(
+        `DELETE FROM unknown_paths WHERE domain_id = ?1 AND day = ?2 AND path IN (
+           SELECT path FROM unknown_paths WHERE domain_id = ?1 AND day = ?2
+           ORDER BY count DESC, path LIMIT -1 OFFSET ${PATHS_MAX})`,
+      )
+      const prune = db.prepare<null, [number]>('DELETE FROM unknown_paths WHERE day < ?')
+      return ({ paths, since }: { paths: readonly PathCount[]; since: number }): void => {
+        for (const { domainId, day, path, count } of paths) add.run(domainId, day, path, count)
+        const full = new Map(paths.map((one) => [`${one.domainId} ${one.day}`, one]))
+        for (const { domainId, day } of full.values()) trim.run(domainId, day)
+        prune.run(since)
+      }
     }),
   },
 })

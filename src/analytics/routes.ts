@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { CountedLinks, HitSeries } from '../hits/series.ts'
 import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
-import { operation } from '../http/operation.ts'
+import { described } from '../http/operation.ts'
 import { DAY } from '../lib/clock.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import type { Kit } from '../links/kit.ts'
@@ -32,15 +32,13 @@ export const hitRoutes = (deps: Deps) =>
       '/hits',
       ({ account, query }) =>
         hitsOverTime(deps, { accountId: account.id }, parseWith(HitsQuery, query)),
-      {
-        detail: operation({
-          id: 'hits',
-          summary: "Hits of all the account's links over time",
-          description: `${DESCRIPTION} Hits of the last quarter of a second may be missing.`,
-          query: HitsQuery,
-          answers: { 200: { description: 'The buckets, in order.', view: HitsView } },
-        }),
-      },
+      described({
+        id: 'hits',
+        summary: "Hits of all the account's links over time",
+        description: `${DESCRIPTION} Hits of the last quarter of a second may be missing.`,
+        query: HitsQuery,
+        answers: { 200: { description: 'The buckets, in order.', view: HitsView } },
+      }),
     )
     .get(
       '/links/:code/hits',
@@ -49,15 +47,13 @@ export const hitRoutes = (deps: Deps) =>
         const link = requireOwnedLink(deps, account, params.code)
         return { code: link.code, ...(await hitsOverTime(deps, { linkId: link.id }, span)) }
       },
-      {
-        detail: operation({
-          id: 'linkHits',
-          summary: 'Hits of a code over time',
-          description: DESCRIPTION,
-          query: HitsQuery,
-          answers: { 200: { description: 'The buckets, in order.', view: LinkHitsView } },
-        }),
-      },
+      described({
+        id: 'linkHits',
+        summary: 'Hits of a code over time',
+        description: DESCRIPTION,
+        query: HitsQuery,
+        answers: { 200: { description: 'The buckets, in order.', view: LinkHitsView } },
+      }),
     )
 
 const VISITS_DESCRIPTION = [
@@ -73,15 +69,13 @@ export const visitRoutes = (deps: Deps) =>
       '/visits',
       ({ account, query }) =>
         answer(deps, account, { accountId: account.id }, parseWith(VisitsQuery, query)),
-      {
-        detail: operation({
-          id: 'visits',
-          summary: "Where the visitors of all the account's links come from, and what they use",
-          description: VISITS_DESCRIPTION,
-          query: VisitsQuery,
-          answers: { 200: { description: 'The values.', view: VisitsView, binary: ['text/csv'] } },
-        }),
-      },
+      described({
+        id: 'visits',
+        summary: "Where the visitors of all the account's links come from, and what they use",
+        description: VISITS_DESCRIPTION,
+        query: VisitsQuery,
+        answers: { 200: { description: 'The values.', view: VisitsView, binary: ['text/csv'] } },
+      }),
     )
     .get(
       '/links/:code/visits',
@@ -90,17 +84,15 @@ export const visitRoutes = (deps: Deps) =>
         const link = requireOwnedLink(deps, account, params.code)
         return answer(deps, account, { linkId: link.id }, wanted, link.code)
       },
-      {
-        detail: operation({
-          id: 'linkVisits',
-          summary: 'Where the visitors of a code come from, and what they use',
-          description: VISITS_DESCRIPTION,
-          query: VisitsQuery,
-          answers: {
-            200: { description: 'The values.', view: LinkVisitsView, binary: ['text/csv'] },
-          },
-        }),
-      },
+      described({
+        id: 'linkVisits',
+        summary: 'Where the visitors of a code come from, and what they use',
+        description: VISITS_DESCRIPTION,
+        query: VisitsQuery,
+        answers: {
+          200: { description: 'The values.', view: LinkVisitsView, binary: ['text/csv'] },
+        },
+      }),
     )
 
 async function answer(

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
+import { openFile } from '../lib/open-file.ts'
 import { HostSetBuilder, type PackedHosts } from './match.ts'
 import { BlocklistError, parseBlocklist } from './parse.ts'
 
@@ -29,21 +30,17 @@ export const loader = {
 
 export type LoaderCalls = typeof loader
 
-function* chunksOf(file: string): Generator<Uint8Array> {
-  const descriptor = openSync(file, 'r')
-  try {
-    const chunk = new Uint8Array(CHUNK_BYTES)
-    let total = 0
-    for (;;) {
-      const length = readSync(descriptor, chunk)
-      if (length === 0) return
-      total += length
-      if (total > FILE_BYTES_MAX) {
-        throw new BlocklistError(`the file is larger than ${FILE_BYTES_MAX} bytes`)
-      }
-      yield chunk.subarray(0, length)
+function* chunksOf(path: string): Generator<Uint8Array> {
+  using file = openFile(path, 'r')
+  const chunk = new Uint8Array(CHUNK_BYTES)
+  let total = 0
+  for (;;) {
+    const length = readSync(file.descriptor, chunk)
+    if (length === 0) return
+    total += length
+    if (total > FILE_BYTES_MAX) {
+      throw new BlocklistError(`the file is larger than ${FILE_BYTES_MAX} bytes`)
     }
-  } finally {
-    closeSync(descriptor)
+    yield chunk.subarray(0, length)
   }
 }

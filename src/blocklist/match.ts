@@ -1,10 +1,9 @@
 /** The host that a URL names, and whether a set of hosts covers it. Pure. */
 
 import ipaddr from 'ipaddr.js'
+import { DNS_NAME_MAX } from '../addresses/address.ts'
 
 const DOT = 46
-/** The longest name that DNS can carry. */
-const HOST_LENGTH_MAX = 253
 
 /**
  * The host of a URL in the one form in which hosts are compared: WHATWG's (lower case, punycode,
@@ -88,7 +87,7 @@ function slotOf(slots: Uint32Array, { low, high }: Hash): number {
 /** Whether the set contains `host`, in the form of `hostOf`, or a domain above it. */
 export function covers(hosts: PackedHosts, host: string): boolean {
   // No entry is longer than a DNS name, so only the end of a longer host can match.
-  const first = host.length - HOST_LENGTH_MAX
+  const first = host.length - DNS_NAME_MAX
   let start = first <= 0 ? 0 : host.indexOf('.', first - 1) + 1
   if (start === 0 && first > 0) return false
   for (;;) {
@@ -123,8 +122,8 @@ export class HostSetBuilder {
 
   /** `host`: in the form of `hostOf`, 1 to 253 characters; else RangeError. */
   add(host: string): void {
-    if (host.length < 1 || host.length > HOST_LENGTH_MAX) {
-      throw new RangeError(`a host has 1 to ${HOST_LENGTH_MAX} characters`)
+    if (host.length < 1 || host.length > DNS_NAME_MAX) {
+      throw new RangeError(`a host has 1 to ${DNS_NAME_MAX} characters`)
     }
     if (!insert(this.#slots, hashOf(host, this.#seed))) return
     this.#size++

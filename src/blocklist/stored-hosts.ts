@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { RULES_CHANGED } from '../db/events.ts'
 import { SettingStore } from '../db/settings.ts'
-import { type Authored, authoredWrite, perConnection, subject } from '../db/subject.ts'
+import { type Authored, perConnection, rulesWrite, subject } from '../db/subject.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { covers, HostSetBuilder, hostOf, type PackedHosts } from './match.ts'
 
@@ -53,40 +52,34 @@ export const blockedHosts = subject({
 
   writes: {
     /** Blocking a host again changes its reason. */
-    block: authoredWrite('owner', {
-      prepare(db) {
-        const total = hostCount(db)
-        const isStored = db.prepare<{ host: string }, [string]>(
-          'SELECT host FROM blocked_hosts WHERE host = ?',
-        )
-        const set = db.prepare<null, [string, string, number]>(
-          `INSERT INTO blocked_hosts (host, reason, blocked_at) VALUES (?1, ?2, ?3)
-           ON CONFLICT (host) DO UPDATE SET reason = ?2`,
-        )
-        const revise = reviser(db)
-        return (command: Authored & Pick<StoredHost, 'host' | 'reason'>): Blocked => {
-          const { author, host, reason } = command
-          if (total() >= STORED_HOSTS_MAX && !isStored.get(host)) return 'too_many'
-          set.run(host, reason, author.now)
-          revise()
-          return 'blocked'
-        }
-      },
-      events: () => RULES_CHANGED,
+    block: rulesWrite('owner', (db) => {
+      const total = hostCount(db)
+      const isStored = db.prepare<{ host: string }, [string]>(
+        'SELECT host FROM blocked_hosts WHERE host = ?',
+      )
+      const set = db.prepare<null, [string, string, number]>(
+        `INSERT INTO blocked_hosts (host, reason, blocked_at) VALUES (?1, ?2, ?3)
+         ON CONFLICT (host) DO UPDATE SET reason = ?2`,
+      )
+      const revise = reviser(db)
+      return (command: Authored & Pick<StoredHost, 'host' | 'reason'>): Blocked => {
+        const { author, host, reason } = command
+        if (total() >= STORED_HOSTS_MAX && !isStored.get(host)) return 'too_many'
+        set.run(host, reason, author.now)
+        revise()
+        return 'blocked'
+      }
     }),
 
     /** False if the host is not blocked here. */
-    unblock: authoredWrite('owner', {
-      prepare(db) {
-        const remove = db.prepare<null, [string]>('DELETE FROM blocked_hosts WHERE host = ?')
-        const revise = reviser(db)
-        return ({ host }: Authored & { host: string }): boolean => {
-          const isRemoved = remove.run(host).changes > 0
-          if (isRemoved) revise()
-          return isRemoved
-        }
-      },
-      events: () => RULES_CHANGED,
+    unblock: rulesWrite('owner', (db) => {
+      const remove = db.prepare<null, [string]>('DELETE FROM blocked_hosts WHERE host = ?')
+      const revise = reviser(db)
+      return ({ host }: Authored & { host: string }): boolean => {
+        const isRemoved = remove.run(host).changes > 0
+        if (isRemoved) revise()
+        return isRemoved
+      }
     }),
   },
 })

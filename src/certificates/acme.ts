@@ -1,6 +1,7 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { z } from 'zod'
 import { SECOND } from '../lib/clock.ts'
+import { parseJson } from '../lib/json.ts'
 import { VERSION } from '../lib/version.ts'
 import { oneLine } from './status.ts'
 
@@ -13,6 +14,8 @@ const ANSWER_BYTES_MAX = 1024 * 1024
 /** Pebble refuses some nonces on purpose; others nearly none. */
 const NONCE_TRIES = 10
 const RETRY_AFTER_MAX_MS = 7 * 24 * 3600 * SECOND
+const POLL_MIN_MS = 250
+const POLL_MAX_MS = 5 * SECOND
 
 const Url = z.string().max(2000)
 const Directory = z.object({
@@ -240,6 +243,19 @@ export class AcmeClient {
   }
 }
 
+/** Asks until the answer is final, or the deadline is over. Returns the last answer. */
+export async function askUntil<Answer>(
+  isFinal: (answer: Answer) => boolean,
+  ask: () => Promise<Answer>,
+  deadline: number,
+): Promise<Answer> {
+  for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MAX_MS)) {
+    const answer = await ask()
+    if (isFinal(answer) || performance.now() > deadline) return answer
+    await Bun.sleep(pauseMs)
+  }
+}
+
 /** Throws for a body that is longer than any of the protocol. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder()
@@ -260,13 +276,8 @@ function parsed<Schema extends z.ZodType>(schema: Schema, { text }: AcmeAnswer):
 }
 
 function refusalOf({ status, headers, text }: AcmeAnswer): AcmeError {
-  let problem: unknown
-  try {
-    problem = JSON.parse(text)
-  } catch {
-    // Of a server in front of it.
-  }
-  const found = Problem.safeParse(problem)
+  // A server in front of the authority sends other texts.
+  const found = Problem.safeParse(parseJson(text))
   const none = { type: '', detail: '', subproblems: [] }
   return new AcmeError(status, found.success ? found.data : none, retryAfterOf(headers))
 }

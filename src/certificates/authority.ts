@@ -1,7 +1,7 @@
 import { type AcmeSettings, mayBeCertified } from '../config.ts'
 import { type Clock, HOUR, isoTime, MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { AcmeClient, AcmeError, type Fetch, type Order } from './acme.ts'
+import { AcmeClient, AcmeError, askUntil, type Fetch, type Order } from './acme.ts'
 import { certificateRequest, renewalId } from './der.ts'
 import { type Certificate, readPair, type TlsPair } from './pair.ts'
 import { backoffAfter, type PlannedOrder, planOrder, usualWindow } from './schedule.ts'
@@ -33,8 +33,6 @@ const CLOCK_DIFFERENCE_MAX_MS = 5 * MINUTE
 const BLOCKED_MS = HOUR
 /** Time for an authority to issue a certificate. */
 const ORDER_MAX_MS = 3 * MINUTE
-const POLL_MIN_MS = 250
-const POLL_MAX_MS = 5 * SECOND
 const NOT_CERTIFIED = 'No public certificate exists for this name. It is never sent.'
 
 interface AuthorityOptions {
@@ -377,7 +375,9 @@ export class Authority implements CertificateSource {
     const keys = newKeys()
     if (order.status === 'ready') {
       await client.finalize(order.finalize, certificateRequest(record.names, keys))
-      order = await this.#untilIssued(client, url)
+      const isDone = ({ status }: Order) => status !== 'processing' && status !== 'ready'
+      const deadline = performance.now() + ORDER_MAX_MS
+      order = await askUntil(isDone, () => client.order(url), deadline)
       if (order.status === 'valid') {
         const cert = await client.download(order.certificate ?? '')
         return certificateFor(record.names, { cert, key: pemOf(keys) }, this.#now)
@@ -389,16 +389,6 @@ export class Authority implements CertificateSource {
       return undefined
     }
     throw new AcmeError(400, { type: '', detail: '', subproblems: [], ...order.error })
-  }
-
-  async #untilIssued(client: AcmeClient, url: string): Promise<Order> {
-    const deadline = performance.now() + ORDER_MAX_MS
-    for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MAX_MS)) {
-      const order = await client.order(url)
-      const isDone = order.status !== 'processing' && order.status !== 'ready'
-      if (isDone || performance.now() > deadline) return order
-      await Bun.sleep(pauseMs)
-    }
   }
 
   async #activate(record: OrderRecord, certificate: Certificate): Promise<void> {

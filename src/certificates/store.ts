@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { DAY } from '../lib/clock.ts'
 import { writeOnce } from '../lib/flush.ts'
+import { parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { refuseLink } from '../lib/symbolic-links.ts'
 import { type Certificate, readPair, type TlsPair } from './pair.ts'
@@ -129,7 +130,7 @@ export class CertificateStore {
 
   /** The account at the authority; its key is created at the first call. */
   readAccount(): AcmeAccount {
-    const stored = Account.safeParse(parsedJson(this.#read(this.#accountFile)))
+    const stored = Account.safeParse(parseJson(this.#read(this.#accountFile) ?? ''))
     if (stored.success) {
       const privateKey = createPrivateKey(stored.data.key)
       return { keys: { privateKey, publicKey: createPublicKey(privateKey) }, url: stored.data.url }
@@ -151,7 +152,7 @@ export class CertificateStore {
 
   #readStates(): z.infer<typeof States> {
     const text = this.#read('state.json')
-    const states = States.safeParse(parsedJson(text))
+    const states = States.safeParse(parseJson(text ?? ''))
     if (states.success) return states.data
     if (text !== undefined) this.#log.error('certificate.damaged', { file: 'state.json' })
     return {}
@@ -170,13 +171,5 @@ export class CertificateStore {
     const file = join(this.#dir, name)
     refuseLink(file)
     writeOnce(file, text)
-  }
-}
-
-function parsedJson(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

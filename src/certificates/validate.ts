@@ -1,8 +1,10 @@
-import { SECOND } from '../lib/clock.ts'
-import { type AcmeClient, type Authorization, type Order, withoutSecrets } from './acme.ts'
-
-const POLL_MIN_MS = 250
-const POLL_MAX_MS = 5 * SECOND
+import {
+  type AcmeClient,
+  type Authorization,
+  askUntil,
+  type Order,
+  withoutSecrets,
+} from './acme.ts'
 
 interface ValidationOptions {
   /** Has the service answer the challenges. Resolves when it does. */
@@ -44,7 +46,12 @@ export async function validate(
     }
     const deadline = performance.now() + maxMs
     for (const { url, name } of open) {
-      const { status, challenges } = await untilDecided(client, url, deadline)
+      const isDecided = ({ status }: Authorization) => status !== 'pending'
+      const { status, challenges } = await askUntil(
+        isDecided,
+        () => client.authorization(url),
+        deadline,
+      )
       const challenge = challenges.find(({ type }) => type === 'http-01')
       if (status !== 'valid') errors.set(name, sentenceOf(name, challenge))
     }
@@ -52,14 +59,6 @@ export async function validate(
     await setAnswers({})
   }
   return errors
-}
-
-async function untilDecided(client: AcmeClient, url: string, deadline: number) {
-  for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MAX_MS)) {
-    const authorization = await client.authorization(url)
-    if (authorization.status !== 'pending' || performance.now() > deadline) return authorization
-    await Bun.sleep(pauseMs)
-  }
 }
 
 /** What the operator can do about it. */

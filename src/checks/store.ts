@@ -70,31 +70,27 @@ export const checks = subject({
 
   writes: {
     /** Links whose codes somebody prints: they are checked even if nobody follows them. */
-    notePrinted: authoredWrite('editor', {
-      prepare(db) {
-        const note = db.prepare<null, [string, AccountId]>(
-          `INSERT INTO link_checks (link_id, account_id, printed)
-           SELECT id, account_id, 1 FROM links
-           WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2
-           ON CONFLICT (link_id) DO UPDATE SET printed = 1`,
-        )
-        return ({ author, linkIds }: Authored & { linkIds: readonly number[] }): void =>
-          void note.run(JSON.stringify(linkIds), author.accountId)
-      },
+    notePrinted: authoredWrite('editor', (db) => {
+      const note = db.prepare<null, [string, AccountId]>(
+        `INSERT INTO link_checks (link_id, account_id, printed)
+         SELECT id, account_id, 1 FROM links
+         WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2
+         ON CONFLICT (link_id) DO UPDATE SET printed = 1`,
+      )
+      return ({ author, linkIds }: Authored & { linkIds: readonly number[] }): void =>
+        void note.run(JSON.stringify(linkIds), author.accountId)
     }),
 
     /** Gives links a first check. Those that have one keep it. */
-    schedule: write({
-      prepare(db) {
-        const add = db.prepare<null, [number, number]>(
-          `INSERT INTO link_checks (link_id, account_id, due_at)
-           SELECT id, account_id, ?2 FROM links WHERE id = ?1
-           ON CONFLICT (link_id) DO UPDATE SET due_at = coalesce(due_at, ?2)`,
-        )
-        return ({ linkIds, now }: { linkIds: readonly number[]; now: number }): void => {
-          for (const id of linkIds) add.run(id, nextSlot(id, now))
-        }
-      },
+    schedule: write((db) => {
+      const add = db.prepare<null, [number, number]>(
+        `INSERT INTO link_checks (link_id, account_id, due_at)
+         SELECT id, account_id, ?2 FROM links WHERE id = ?1
+         ON CONFLICT (link_id) DO UPDATE SET due_at = coalesce(due_at, ?2)`,
+      )
+      return ({ linkIds, now }: { linkIds: readonly number[]; now: number }): void => {
+        for (const id of linkIds) add.run(id, nextSlot(id, now))
+      }
     }),
 
     /** Returns the links whose destinations have become dead, or answer again. */

@@ -301,16 +301,15 @@ export async function createKey(
   return `API key “${name}” of ${email}. Copy it now: you won't see it again.\n\n  ${key}\n`
 }
 
+interface KeyOptions extends AccountOptions {
+  name?: string | undefined
+  now?: Flag
+}
+
 /** The new key has the name and the access of the old one. */
 export async function rotate(
   deps: Administration,
-  {
-    email,
-    account: named,
-    name,
-    now,
-    json,
-  }: AccountOptions & { name?: string | undefined; now?: Flag },
+  { email, account: named, name, now, json }: KeyOptions,
 ): Promise<string> {
   const account = await getAccount(deps, email, named)
   const { key, endsAt } = await rotateKey(operator(deps, account.id), {
@@ -329,13 +328,7 @@ export async function rotate(
 
 export async function revoke(
   deps: Administration,
-  {
-    email,
-    account: named,
-    name,
-    now,
-    json,
-  }: AccountOptions & { name?: string | undefined; now?: Flag },
+  { email, account: named, name, now, json }: KeyOptions,
 ): Promise<string> {
   const account = await getAccount(deps, email, named)
   const key = chooseKey(deps, { id: account.id, email }, name)

@@ -9,6 +9,7 @@ import { formatBytes } from '../lib/bytes.ts'
 import { HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
+import { Columns } from './columns.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
 import { JSON_LINES } from './options.ts'
@@ -82,6 +83,8 @@ const viewOf = (
   advice,
 })
 
+const HEAD = ['HOST', 'STATE', 'APPLIED', 'BEHIND', 'DIGEST', 'RELEASE', 'ADDRESS', 'ID']
+
 function textOf(state: ClusterState, own: string | undefined, advice: readonly string[]): string {
   const { name, head, hosts, log } = state
   const rows = hosts.map((host) => [
@@ -98,10 +101,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
   return [
     `Cluster ${name}, at entry ${head}.`,
     '',
-    ...columns([
-      ['HOST', 'STATE', 'APPLIED', 'BEHIND', 'DIGEST', 'RELEASE', 'ADDRESS', 'ID'],
-      ...rows,
-    ]),
+    ...new Columns(HEAD.map(() => ({}))).lines([HEAD, ...rows]),
     '',
     `Log: ${log.entries} entries, ${formatBytes(log.bytes)}${oldest}.`,
     ...(advice.length === 0 ? ['No problems.'] : advice.map((line) => `→ ${line}`)),
@@ -118,16 +118,6 @@ function duration(ms: number): string {
   if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`
   if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`
   return `${Math.round(ms / HOUR)} h`
-}
-
-function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? []
-  return rows.map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }
 
 const JOIN_AGAIN =

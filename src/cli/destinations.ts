@@ -1,5 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import type { LinkChange } from '../client/client.ts'
+import { parseJson } from '../lib/json.ts'
 import { print } from '../lib/log.ts'
 import { CommandError } from './errors.ts'
 import { readText } from './input.ts'
@@ -34,12 +35,8 @@ const setDestinations = (service: Target, code: string, list: unknown[]) =>
 
 /** The service validates the elements. An empty text is no list, so that nothing is removed. */
 function parseList(text: string): unknown[] {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new CommandError('the destinations must be JSON')
-  }
+  const value = parseJson(text)
+  if (value === undefined) throw new CommandError('the destinations must be JSON')
   if (Array.isArray(value)) return value
   throw new CommandError('the destinations must be a list, in brackets')
 }

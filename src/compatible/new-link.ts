@@ -9,7 +9,7 @@ import { type NewLinkFields, shorten } from '../links/create.ts'
 import type { Kit } from '../links/kit.ts'
 import type { ParsedUrl } from '../links/link.ts'
 import { getProperties } from '../links/properties.ts'
-import { NO_PROPERTIES, propertiesView } from '../links/property-table.ts'
+import { NO_PROPERTIES, propertiesView, TITLE_MAX } from '../links/property-table.ts'
 import type { PropertiesView } from '../links/schema.ts'
 
 /** What the APIs of other shorteners have in common: a link has one word, which is its path. */
@@ -32,8 +32,6 @@ export function parseField<Model extends z.ZodType>(
   if (success) return data
   throw invalidField(name, error.issues[0]?.message)
 }
-
-const TITLE_MAX = 200
 
 /** A title of another shortener, which may be longer and have several lines. */
 export const titleOf = (text: string): string =>

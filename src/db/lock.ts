@@ -1,8 +1,9 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { constants, ftruncateSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError } from '../lib/data-error.ts'
 import { diskRefusal } from '../lib/disk-refusal.ts'
+import { openFile } from '../lib/open-file.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 
 /** A command holds the lock for less, unless it restores a backup or waits for PostgreSQL. */
@@ -79,8 +80,9 @@ function explain(cause: unknown): string {
 }
 
 /** Overwrites the file: on a full disk its block is the only one that is available. */
-function writePid(file: string): void {
-  const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT | NO_FOLLOW, 0o600)
+function writePid(path: string): void {
+  using file = openFile(path, constants.O_WRONLY | constants.O_CREAT | NO_FOLLOW, 0o600)
+  const { descriptor } = file
   try {
     const text = `${process.pid}\n`
     writeSync(descriptor, text, 0)
@@ -89,8 +91,6 @@ function writePid(file: string): void {
     // The lock works without it; the message of a second service then names no process.
     if (!diskRefusal(error)) throw error
     ftruncateSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }
 

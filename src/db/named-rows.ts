@@ -38,32 +38,28 @@ export function namedRows<Key extends string, Sent, Found>({
     },
 
     /** Replaces the row of the same name. False if the account has `max` others. */
-    save: authoredWrite('editor', {
-      prepare(db) {
-        const countOthers = db.prepare<{ n: number }, [number, string]>(
-          `SELECT count(*) AS n FROM ${table} WHERE account_id = ? AND name <> ?`,
-        )
-        const save = db.prepare<never, [number, string, string, number]>(
-          `INSERT INTO ${table} (account_id, name, ${column}, created_at) VALUES (?, ?, ?, ?)
-           ON CONFLICT (account_id, name) DO UPDATE SET ${column} = excluded.${column}`,
-        )
-        return (command: Authored & { name: string } & Valued<Key, Sent>): boolean => {
-          const { author, name } = command
-          if ((countOthers.get(author.accountId, name)?.n ?? 0) >= max) return false
-          save.run(author.accountId, name, encode(command[field]), author.now)
-          return true
-        }
-      },
+    save: authoredWrite('editor', (db) => {
+      const countOthers = db.prepare<{ n: number }, [number, string]>(
+        `SELECT count(*) AS n FROM ${table} WHERE account_id = ? AND name <> ?`,
+      )
+      const save = db.prepare<never, [number, string, string, number]>(
+        `INSERT INTO ${table} (account_id, name, ${column}, created_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT (account_id, name) DO UPDATE SET ${column} = excluded.${column}`,
+      )
+      return (command: Authored & { name: string } & Valued<Key, Sent>): boolean => {
+        const { author, name } = command
+        if ((countOthers.get(author.accountId, name)?.n ?? 0) >= max) return false
+        save.run(author.accountId, name, encode(command[field]), author.now)
+        return true
+      }
     }),
 
-    delete: authoredWrite('editor', {
-      prepare(db) {
-        const remove = db.prepare<never, [number, number]>(
-          `DELETE FROM ${table} WHERE id = ? AND account_id = ?`,
-        )
-        return ({ author, id }: Authored & { id: number }): void =>
-          void remove.run(id, author.accountId)
-      },
+    delete: authoredWrite('editor', (db) => {
+      const remove = db.prepare<never, [number, number]>(
+        `DELETE FROM ${table} WHERE id = ? AND account_id = ?`,
+      )
+      return ({ author, id }: Authored & { id: number }): void =>
+        void remove.run(id, author.accountId)
     }),
   }
 }

@@ -1,16 +1,9 @@
 import { constants, Database } from 'bun:sqlite'
-import {
-  accessSync,
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readSync,
-  constants as rights,
-} from 'node:fs'
+import { accessSync, existsSync, fstatSync, readSync, constants as rights } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
+import { openFile } from '../lib/open-file.ts'
 
 /** How long a connection waits for a lock of another program. */
 export const BUSY_TIMEOUT_MS = 5000
@@ -173,13 +166,9 @@ function refuseForeignFile(file: string): void {
 
 function readHeader(file: string, bytes: number) {
   const header = Buffer.alloc(bytes)
-  const descriptor = openSync(file, 'r')
-  try {
-    const length = readSync(descriptor, header, 0, bytes, 0)
-    return { header, length, fileBytes: fstatSync(descriptor).size }
-  } finally {
-    closeSync(descriptor)
-  }
+  using opened = openFile(file, 'r')
+  const length = readSync(opened.descriptor, header, 0, bytes, 0)
+  return { header, length, fileBytes: fstatSync(opened.descriptor).size }
 }
 
 /** A start checks 16 MiB in about 15 ms. Larger files are left to `hopcode check`. */

@@ -49,27 +49,21 @@ export const settings = subject({
   },
 
   writes: {
-    save: authoredWrite('owner', {
-      prepare(db) {
-        const stored = new SettingStore(db)
-        return ({ name, value }: Authored & Setting): void => stored.set(name, value)
-      },
+    save: authoredWrite('owner', (db) => {
+      const stored = new SettingStore(db)
+      return ({ name, value }: Authored & Setting): void => stored.set(name, value)
     }),
 
     /** Applies to this host only. */
-    saveForHost: localWrite({
-      prepare(db) {
-        const stored = hostSettings(db)
-        return ({ name, value }: Setting): void => stored.set(name, value)
-      },
+    saveForHost: localWrite((db) => {
+      const stored = hostSettings(db)
+      return ({ name, value }: Setting): void => stored.set(name, value)
     }),
 
     /** A test write: succeeds if other writes would. */
-    probe: write({
-      prepare(db) {
-        const stored = hostSettings(db)
-        return ({ at }: { at: number }): void => stored.set('last_write_probe', String(at))
-      },
+    probe: write((db) => {
+      const stored = hostSettings(db)
+      return ({ at }: { at: number }): void => stored.set('last_write_probe', String(at))
     }),
   },
 })

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { JournalFile } from '../hot/journal-file.ts'
 import type { CallOptions, NamedFunctions } from '../lib/thread.ts'
 import { type Author, authorCheck, deniedError, isDenied, type Least } from './author.ts'
-import type { Event, EventReader } from './events.ts'
+import { type Event, type EventReader, RULES_CHANGED } from './events.ts'
 
 /**
  * A subject is everything that the program does with some tables, as one value: reads, scans,
@@ -81,6 +81,16 @@ interface PlainWrite<Command, Result> {
   events?(result: Result, command: Command | undefined): readonly Event[]
 }
 
+/** A write without events is its `prepare` alone. */
+type Declared<Command, Result> =
+  | PlainWrite<Command, Result>
+  | PlainWrite<Command, Result>['prepare']
+
+const plainWrite = <Command, Result>(
+  declared: Declared<Command, Result>,
+): PlainWrite<Command, Result> =>
+  typeof declared === 'function' ? { prepare: declared } : declared
+
 interface PackedWrite<Command, Result, Message, Packed> {
   pack(command: Command): Message
   prepare(db: Database, host: WriteContext): (message: Message) => Packed
@@ -111,8 +121,8 @@ export const scan = <Args, Result>(prepare: Prepare<Args, Result>): Prepare<Args
 
 /** Declares a write that all hosts of a cluster apply. */
 export const write = <Command, Result>(
-  declared: PlainWrite<Command, Result>,
-): Write<Command, Result> => declared
+  declared: Declared<Command, Result>,
+): Write<Command, Result> => plainWrite(declared)
 
 /** A command that somebody asks for. */
 export interface Authored {
@@ -122,13 +132,19 @@ export interface Authored {
 /** Declares a write that somebody asks for, with what they need at least. */
 export const authoredWrite = <Command extends Authored, Result>(
   least: Least,
-  declared: PlainWrite<Command, Result>,
-): Write<Command, Result> => ({ ...declared, least })
+  declared: Declared<Command, Result>,
+): Write<Command, Result> => ({ ...plainWrite(declared), least })
+
+/** Declares a write after which any link may answer otherwise, with what it needs at least. */
+export const rulesWrite = <Command extends Authored, Result>(
+  least: Least,
+  prepare: PlainWrite<Command, Result>['prepare'],
+): Write<Command, Result> => ({ prepare, events: () => RULES_CHANGED, least })
 
 /** Declares a write of this host only, which stays out of the log of a cluster. */
 export const localWrite = <Command, Result>(
-  declared: PlainWrite<Command, Result>,
-): Write<Command, Result> => ({ ...declared, isLocal: true })
+  declared: Declared<Command, Result>,
+): Write<Command, Result> => ({ ...plainWrite(declared), isLocal: true })
 
 /** Declares a write whose command and result have another form in messages. */
 export const packedWrite = <Command, Result, Message, Packed>(

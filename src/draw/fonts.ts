@@ -4,11 +4,12 @@
  * character that Inter lacks.
  */
 
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import inter from '@expo-google-fonts/inter/500Medium/Inter_500Medium.ttf' with { type: 'file' }
 import type * as HarfBuzz from 'harfbuzzjs'
 import { LRUCache } from 'lru-cache'
+import { openFile } from '../lib/open-file.ts'
 import type { Outline } from './outline.ts'
 
 const FILES_MAX = 4000
@@ -232,14 +233,13 @@ const CHARACTERS = ['cmap', 'maxp']
 
 /** A font of the same characters, read without its glyphs. Undefined without outlines. */
 function readCharacters(path: string): Uint8Array | undefined {
-  let file: number | undefined
   try {
     const stat = statSync(path)
     if (!stat.isFile() || stat.size > FILE_BYTES_MAX) return undefined
-    file = openSync(path, 'r')
+    using file = openFile(path, 'r')
     const read = (at: number, length: number) => {
       const bytes = Buffer.alloc(Math.min(length, CHARACTERS_BYTES_MAX))
-      return bytes.subarray(0, readSync(Number(file), bytes, 0, bytes.length, at))
+      return bytes.subarray(0, readSync(file.descriptor, bytes, 0, bytes.length, at))
     }
     const first = read(0, 16)
     const start = first.toString('latin1', 0, 4) === 'ttcf' ? first.readUInt32BE(12) : 0
@@ -260,8 +260,6 @@ function readCharacters(path: string): Uint8Array | undefined {
     )
   } catch {
     return undefined
-  } finally {
-    if (file !== undefined) closeSync(file)
   }
 }
 

@@ -76,26 +76,22 @@ export const history = subject({
 
   writes: {
     /** Removes the oldest events, a bounded number, if they are too old. Returns how many. */
-    prune: write({
-      prepare(db) {
-        // Ids and times have the same order.
-        const remove = db.prepare<null, [number]>(
-          `DELETE FROM link_events WHERE id IN (
-             SELECT id FROM (SELECT id, at FROM link_events ORDER BY id LIMIT 500) WHERE at < ?)`,
-        )
-        return ({ now }: { now: number }): number => remove.run(now - AGE_MAX_MS).changes
-      },
+    prune: write((db) => {
+      // Ids and times have the same order.
+      const remove = db.prepare<null, [number]>(
+        `DELETE FROM link_events WHERE id IN (
+           SELECT id FROM (SELECT id, at FROM link_events ORDER BY id LIMIT 500) WHERE at < ?)`,
+      )
+      return ({ now }: { now: number }): number => remove.run(now - AGE_MAX_MS).changes
     }),
 
     /** Removes a bounded number of events of a closed account. Returns how many. */
-    removeSome: write({
-      prepare(db) {
-        const remove = db.prepare<null, [number]>(
-          `DELETE FROM link_events WHERE id IN (
-             SELECT id FROM link_events WHERE account_id = ? LIMIT 500)`,
-        )
-        return ({ accountId }: { accountId: number }): number => remove.run(accountId).changes
-      },
+    removeSome: write((db) => {
+      const remove = db.prepare<null, [number]>(
+        `DELETE FROM link_events WHERE id IN (
+           SELECT id FROM link_events WHERE account_id = ? LIMIT 500)`,
+      )
+      return ({ accountId }: { accountId: number }): number => remove.run(accountId).changes
     }),
   },
 

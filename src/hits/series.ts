@@ -108,32 +108,30 @@ export const seriesWrites = {
    * Removes the expired days and hours of the next `max` links and accounts. Returns where the
    * sweep goes on; undefined at its end.
    */
-  prune: write({
-    prepare(db) {
-      const next = db.prepare<SweepPosition, [number, number]>(
-        'SELECT scope, id FROM hit_days WHERE (scope, id) > (?, ?) ORDER BY scope, id LIMIT 1',
-      )
-      const removeDays = db.prepare<null, [number, number, number]>(
-        'DELETE FROM hit_days WHERE scope = ? AND id = ? AND day < ?',
-      )
-      const removeHours = db.prepare<null, [number, number, number, number]>(
-        `UPDATE hit_days SET hours = NULL
-         WHERE scope = ? AND id = ? AND day >= ? AND day < ? AND hours IS NOT NULL`,
-      )
-      const start: SweepPosition = { scope: LINK, id: 0 }
-      return ({ now, max, after }: Sweep): SweepPosition | undefined => {
-        const hoursFrom = oldestDay('hour', now)
-        let at = after ?? start
-        for (let n = 0; n < max; n++) {
-          const found = next.get(at.scope, at.id)
-          if (!found) return undefined
-          at = found
-          removeDays.run(at.scope, at.id, oldestDay('day', now))
-          removeHours.run(at.scope, at.id, hoursFrom - SWEPT_DAYS, hoursFrom)
-        }
-        return at
+  prune: write((db) => {
+    const next = db.prepare<SweepPosition, [number, number]>(
+      'SELECT scope, id FROM hit_days WHERE (scope, id) > (?, ?) ORDER BY scope, id LIMIT 1',
+    )
+    const removeDays = db.prepare<null, [number, number, number]>(
+      'DELETE FROM hit_days WHERE scope = ? AND id = ? AND day < ?',
+    )
+    const removeHours = db.prepare<null, [number, number, number, number]>(
+      `UPDATE hit_days SET hours = NULL
+       WHERE scope = ? AND id = ? AND day >= ? AND day < ? AND hours IS NOT NULL`,
+    )
+    const start: SweepPosition = { scope: LINK, id: 0 }
+    return ({ now, max, after }: Sweep): SweepPosition | undefined => {
+      const hoursFrom = oldestDay('hour', now)
+      let at = after ?? start
+      for (let n = 0; n < max; n++) {
+        const found = next.get(at.scope, at.id)
+        if (!found) return undefined
+        at = found
+        removeDays.run(at.scope, at.id, oldestDay('day', now))
+        removeHours.run(at.scope, at.id, hoursFrom - SWEPT_DAYS, hoursFrom)
       }
-    },
+      return at
+    }
   }),
 }
 

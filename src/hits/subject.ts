@@ -18,7 +18,7 @@ export const hits = subject({
     ...seriesWrites,
 
     /** See `journalCounter`. In a cluster, `hitCalls` replaces it by `add`. */
-    count: write({ prepare: journalCounter }),
+    count: write(journalCounter),
 
     /** See `clusterHitAdder`. */
     add: write({
@@ -27,19 +27,15 @@ export const hits = subject({
     }),
 
     /** Hits per minute of the last half hour, from memory. */
-    recent: localWrite({
-      prepare(db) {
-        const recent = recentHits(db)
-        return (query: Parameters<typeof recent.perMinute>[0]) => recent.perMinute(query)
-      },
+    recent: localWrite((db) => {
+      const recent = recentHits(db)
+      return (query: Parameters<typeof recent.perMinute>[0]) => recent.perMinute(query)
     }),
 
     /** The links with hits since the minute of a time, from memory. */
-    linksSince: localWrite({
-      prepare(db) {
-        const recent = recentHits(db)
-        return ({ now }: { now: number }): number[] => recent.linksSince(now)
-      },
+    linksSince: localWrite((db) => {
+      const recent = recentHits(db)
+      return ({ now }: { now: number }): number[] => recent.linksSince(now)
     }),
   },
 })

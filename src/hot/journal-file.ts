@@ -16,6 +16,7 @@ import { dirname } from 'node:path'
 import { assert } from '../lib/assert.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { openFile } from '../lib/open-file.ts'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 /**
@@ -165,7 +166,8 @@ export class JournalFile implements Disposable {
 function create(file: string, entries: number): void {
   const beside = `${file}.tmp`
   rmSync(beside, { force: true })
-  const descriptor = openSync(beside, 'wx', 0o600)
+  using unfinished = openFile(beside, 'wx', 0o600)
+  const { descriptor } = unfinished
   try {
     writeSync(descriptor, headerPage({ entries, id: randomBytes(ID_BYTES).toString('hex') }))
     const zeros = Buffer.alloc(Math.min(entries * ENTRY_BYTES, 1024 * 1024))
@@ -176,8 +178,6 @@ function create(file: string, entries: number): void {
     // On a full disk, the unfinished file would take space that other files need.
     rmSync(beside, { force: true })
     throw error
-  } finally {
-    closeSync(descriptor)
   }
   renameSync(beside, file)
   flushToDisk(dirname(file))
@@ -193,13 +193,9 @@ function headerPage({ entries, id }: Header): Buffer {
 
 /** Writes the header of a journal and sets its length, after it was truncated while mapped. */
 export function restoreJournal(path: string, header: Header): void {
-  const descriptor = openSync(path, constants.O_RDWR | NO_FOLLOW)
-  try {
-    ftruncateSync(descriptor, HEADER_BYTES + header.entries * ENTRY_BYTES)
-    writeSync(descriptor, headerPage(header), 0, HEADER_BYTES, 0)
-  } finally {
-    closeSync(descriptor)
-  }
+  using file = openFile(path, constants.O_RDWR | NO_FOLLOW)
+  ftruncateSync(file.descriptor, HEADER_BYTES + header.entries * ENTRY_BYTES)
+  writeSync(file.descriptor, headerPage(header), 0, HEADER_BYTES, 0)
 }
 
 function openReadable(path: string): number {

@@ -1,5 +1,6 @@
 import { PassedPeers } from '../hot/passed-peers.ts'
 import type { Log } from '../lib/log.ts'
+import { decodePercent } from '../lib/percent.ts'
 import { setPeer } from './context.ts'
 import { DEFAULT_HEADERS } from './headers.ts'
 
@@ -73,10 +74,6 @@ function routableUrl(url: string): string {
   if (url.startsWith('/')) return routableUrl(`http://localhost${url}`)
   if (!url.includes('%')) return url
   const path = pathOf(url)
-  try {
-    decodeURIComponent(path)
-    return url
-  } catch {
-    return path.replaceAll('%', '%25') + url.slice(path.length)
-  }
+  if (decodePercent(path) !== undefined) return url
+  return path.replaceAll('%', '%25') + url.slice(path.length)
 }

@@ -89,6 +89,9 @@ interface Described {
   describe?: (path: string, named: NamedSchemas) => DocumentDecoration
 }
 
+/** The options of a route that has a description. */
+export const described = (about: Description) => ({ detail: operation(about) })
+
 /**
  * A route's `detail`, from which `describedBy` builds its OpenAPI 3.0 operation when the document
  * is requested.

@@ -1,6 +1,6 @@
-import { decodePath } from '../addresses/address.ts'
 import { isoTime, parseIsoTime } from '../lib/clock.ts'
-import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
+import { decodePercent } from '../lib/percent.ts'
+import { MAX_HITS_MAX, NOTE_MAX, TAG_MAX, TAGS_MAX, TITLE_MAX } from '../links/property-table.ts'
 import { type KeptPassword, keptPassword } from './kept-password.ts'
 import { HITS_MAX } from './line.ts'
 import { isObject, type SourceRow } from './source.ts'
@@ -276,11 +276,8 @@ function parseShortUrl(text: string): { domain: string | undefined; path: string
           .slice(slash + 1)
           .replace(/[?#].*$/s, '')
           .replace(/\/$/, '')
-  return { domain: domain || undefined, path: decodePath(path) ?? '\0' }
+  return { domain: domain || undefined, path: decodePercent(path) ?? '\0' }
 }
-
-const TITLE_MAX = 200
-const NOTE_MAX = 2000
 
 function setTexts(link: SourceLink, values: Values): void {
   const { fields, notes } = link
@@ -377,8 +374,6 @@ function reordered(
   const [day, month] = isDayFirst ? [one, two] : [two, one]
   return `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}T${time}`
 }
-
-const MAX_HITS_MAX = 1_000_000_000
 
 function setNumbers(link: SourceLink, values: Values, { forwardsQuery }: Dialect): void {
   const { fields, notes } = link

@@ -1,4 +1,4 @@
-import { isKnownHash } from '../links/link-passwords.ts'
+import { isKnownHash, LINK_PASSWORD_MAX } from '../links/link-passwords.ts'
 
 /**
  * What an import does with links that have a password. `keep`, the default: they keep it, and are
@@ -17,15 +17,13 @@ const NAMED_HASH = /^(?:\$[\w-]+\$|\{[\w-]+\}|pbkdf2|argon2|scrypt|bcrypt|sha-?\
 const ENCODED_HASH = /^(?:[\da-f]{32}|[\da-f]{40,128}|[\w+/-]{40,}={0,2})$/i
 const NOT_PLAIN = [WORD, MASKED, NAMED_HASH, ENCODED_HASH]
 
-const PASSWORD_MAX = 128
-
 /**
  * Undefined if no import can keep it. A text that may be a hash is not taken for a password: nobody
  * would know it, and the link would be closed for ever.
  */
 export function keptPassword(value: unknown): KeptPassword | undefined {
   const text = typeof value === 'number' ? String(value) : value
-  if (typeof text !== 'string' || text.length > PASSWORD_MAX) return undefined
+  if (typeof text !== 'string' || text.length > LINK_PASSWORD_MAX) return undefined
   if (isKnownHash(text)) return { password_hash: text }
   const bare = text.trim()
   const isPlain = bare !== '' && !NOT_PLAIN.some((form) => form.test(bare))

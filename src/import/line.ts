@@ -9,10 +9,12 @@ import {
   DomainAliases,
   namedAddresses,
 } from '../addresses/schema.ts'
+import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
+import { parseJson } from '../lib/json.ts'
 import { timeBody } from '../links/destination-schema.ts'
 import type { ParsedUrl } from '../links/link.ts'
-import { isKnownHash } from '../links/link-passwords.ts'
+import { isKnownHash, LINK_PASSWORD_MAX } from '../links/link-passwords.ts'
 import type { PropertiesFields } from '../links/property-table.ts'
 import { PropertiesBody, strictBody } from '../links/schema.ts'
 import { Url } from '../links/url.ts'
@@ -30,11 +32,10 @@ export const PASSWORDS_PER_CALL = 50
 /** Characters of one line: the longest URL, texts and aliases, with each character escaped. */
 const LINE_LENGTH_MAX = 256 * 1024
 
-const BAD_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
+const BAD_CODE = REFUSALS.invalid_code.message()
 const BAD_HITS = `Invalid hits: must be an integer between 0 and ${HITS_MAX}`
 
-const PASSWORD_MAX = 128
-const BAD_PASSWORD = `Invalid password: must have 1 to ${PASSWORD_MAX} characters`
+const BAD_PASSWORD = `Invalid password: must have 1 to ${LINK_PASSWORD_MAX} characters`
 const BAD_HASH = 'Invalid password_hash: must be of bcrypt, with a cost of at most 12'
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
@@ -71,7 +72,7 @@ export const ImportLine = strictBody(
     password: z
       .string(BAD_PASSWORD)
       .min(1, BAD_PASSWORD)
-      .max(PASSWORD_MAX, BAD_PASSWORD)
+      .max(LINK_PASSWORD_MAX, BAD_PASSWORD)
       .nullish()
       .meta({
         description: 'The password that visitors enter, of any length. It is stored as a hash.',
@@ -133,13 +134,8 @@ export function parseLine(text: string): ImportRow | RowResult {
   if (text.length > LINE_LENGTH_MAX) {
     return refused('bad_row', `Invalid line: must have at most ${LINE_LENGTH_MAX} characters`)
   }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return refused('bad_row', 'Invalid line: must be JSON')
-  }
-  return parseRow(value)
+  const value = parseJson(text)
+  return value === undefined ? refused('bad_row', 'Invalid line: must be JSON') : parseRow(value)
 }
 
 /** The row of a parsed line, or why it is none. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { BATCH_BODY_MAX, parseWith, type RequestBodies } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
-import { operation } from '../http/operation.ts'
+import { described } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { utf8Text } from '../lib/utf8.ts'
@@ -74,7 +74,7 @@ const postRoute = (deps: Deps) =>
     {
       // The type is none that Elysia knows: the handler reads the body.
       parse: 'none',
-      detail: operation({
+      ...described({
         id: 'importLinks',
         summary: 'Create links with their codes, dates and hits',
         description: [
@@ -131,18 +131,16 @@ const exportRoute = (deps: Deps) =>
       const body = await deps.unsent.generate(account.id, chunks)
       return new Response(body, { headers: { 'content-type': type } })
     },
-    {
-      detail: operation({
-        id: 'exportLinks',
-        summary: 'All links of the account as one file',
-        description: [
-          'JSON Lines: a first line about the file, then everything about one link a line, oldest',
-          'first, in the format of `POST /api/import`. Passcodes are not in it.',
-        ].join(' '),
-        query: ExportQuery,
-        answers: {
-          200: { description: 'The file.', binary: [LINES_TYPE, 'text/csv'] },
-        },
-      }),
-    },
+    described({
+      id: 'exportLinks',
+      summary: 'All links of the account as one file',
+      description: [
+        'JSON Lines: a first line about the file, then everything about one link a line, oldest',
+        'first, in the format of `POST /api/import`. Passcodes are not in it.',
+      ].join(' '),
+      query: ExportQuery,
+      answers: {
+        200: { description: 'The file.', binary: [LINES_TYPE, 'text/csv'] },
+      },
+    }),
   )

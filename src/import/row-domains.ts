@@ -1,4 +1,4 @@
-import { canonicalHost } from '../addresses/address.ts'
+import { canonicalHost, DNS_NAME_MAX } from '../addresses/address.ts'
 import { LISTED_DOMAINS_MAX, SeveralDomains } from './source.ts'
 
 export interface DomainOptions {
@@ -12,9 +12,6 @@ export interface DomainOptions {
   /** Whether a person chooses among several domains if one of them is none of the service. */
   asksDomains?: boolean | undefined
 }
-
-/** The longest name that DNS has. */
-const NAME_LENGTH_MAX = 253
 
 /** The domains of the rows of an import: which are imported, and which domain their links get. */
 export class RowDomains {
@@ -74,7 +71,7 @@ export class RowDomains {
     const rowsOf = (domain: string) => this.#rows.get(domain) ?? 0
     const most = named.toSorted((one, other) => rowsOf(other) - rowsOf(one))
     const listed = most.slice(0, LISTED_DOMAINS_MAX).map((domain) => ({
-      domain: domain.slice(0, NAME_LENGTH_MAX),
+      domain: domain.slice(0, DNS_NAME_MAX),
       rows: rowsOf(domain),
       isOwn: this.isOwn(domain),
     }))

@@ -1,3 +1,4 @@
+import { parseJson } from '../lib/json.ts'
 import { destinationsBody } from '../links/destination-schema.ts'
 import { shlinkRules } from './shlink-rules.ts'
 import { isObject } from './source.ts'
@@ -45,19 +46,11 @@ export function destinationsIn(values: Readonly<Record<string, unknown>>): {
 
 /** Countries with one URL are one destination. `value`: URLs by country, perhaps as JSON. */
 function byCountry(value: unknown): object[] | undefined {
-  const urls = typeof value === 'string' ? parseObject(value) : value
+  const urls = typeof value === 'string' ? parseJson(value) : value
   if (!isObject(urls)) return undefined
   const countries = new Map<unknown, string[]>()
   for (const [country, url] of Object.entries(urls)) {
     countries.set(url, [...(countries.get(url) ?? []), country])
   }
   return [...countries].map(([url, country]) => ({ when: { country }, url }))
-}
-
-function parseObject(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

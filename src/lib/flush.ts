@@ -1,14 +1,11 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { fsyncSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { openFile } from './open-file.ts'
 
 /** fsync: what was written to a file, or created or renamed in a folder, survives a power loss. */
 export function flushToDisk(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
+  using file = openFile(path, 'r')
+  fsyncSync(file.descriptor)
 }
 
 /** Writes a complete private file. A kill or a full disk leaves none. */

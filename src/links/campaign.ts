@@ -1,3 +1,5 @@
+import { decodePercent } from '../lib/percent.ts'
+
 /** Campaign parameters of a URL (`utm_source` and others). They are kept in the URL itself. */
 
 export const CAMPAIGN_FIELDS = [
@@ -66,10 +68,4 @@ function split(url: string): { start: string; pairs: string[]; fragment: string 
 }
 
 /** As forms encode it. A text that is no valid encoding stays as it is. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return text
-  }
-}
+const decode = (text: string): string => decodePercent(text.replaceAll('+', ' ')) ?? text

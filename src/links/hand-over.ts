@@ -7,6 +7,7 @@ import { eventMover, eventRecorder } from '../db/history.ts'
 import { REFS_MAX } from '../db/schema.ts'
 import type { Authored } from '../db/subject.ts'
 import { NAMED_LINK, type NamedLink } from './link.ts'
+import { listChangeNoter } from './list-changes.ts'
 import { storedBytes } from './property-table.ts'
 import { accountCounts, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
@@ -70,6 +71,7 @@ export function handOverWrite(db: Database) {
   const findMissing = missingRights(db)
   const record = eventRecorder(db)
   const events = eventMover(db)
+  const noteChange = listChangeNoter(db)
   const nameOf = db.prepare<{ name: string }, [AccountId]>('SELECT name FROM accounts WHERE id = ?')
   const isAllowed = db.prepare<{ n: number }, [PersonId, AccountId, AccountId]>(
     `SELECT count(*) AS n FROM memberships JOIN accounts ON accounts.id = account_id
@@ -92,8 +94,6 @@ export function handOverWrite(db: Database) {
      ON CONFLICT (account_id) DO UPDATE SET
        count = count + excluded.count, imported = imported + excluded.imported`,
     `UPDATE hits SET account_id = ?2 WHERE link_id ${ids}`,
-    `INSERT INTO link_changes (account_id, link_id, is_deleted)
-     SELECT ?2, value, 0 FROM json_each(?1)`,
   ].map((sql) => db.prepare<null, [string, AccountId]>(sql))
   // Visits of codes that were printed for `from` remain scans.
   const copyRefs = db.prepare<null, [AccountId, AccountId]>(
@@ -101,13 +101,6 @@ export function handOverWrite(db: Database) {
      SELECT ?2, ref, created_at FROM qr_refs WHERE account_id = ?1 ORDER BY created_at DESC, ref
      LIMIT max(0, ${REFS_MAX} - (SELECT count(*) FROM qr_refs WHERE account_id = ?2))
      ON CONFLICT DO NOTHING`,
-  )
-  const noteGone = db.prepare<null, [string, AccountId]>(
-    `INSERT INTO link_changes (account_id, link_id, is_deleted)
-     SELECT ?2, value, 1 FROM json_each(?1)`,
-  )
-  const removeOldChanges = db.prepare<null, []>(
-    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
   )
 
   return (command: HandOver): MovedLink[] | HandOverRefusal => {
@@ -124,9 +117,9 @@ export function handOverWrite(db: Database) {
     if (missing) return missing
     const found = JSON.stringify(owned)
     for (const { id } of links) index.move(id, { from, to })
-    noteGone.run(found, from)
     for (const row of rows) row.run(found, to)
-    removeOldChanges.run()
+    noteChange(from, owned, true)
+    noteChange(to, owned)
     if (links.length > 0) copyRefs.run(from, to)
     accounts.add(from, { links: -moved.links, urlBytes: -urlBytes })
     accounts.add(to, moved)

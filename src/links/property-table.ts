@@ -17,6 +17,9 @@ export const TAG_MAX = 40
 /** Maximum number of tags of one link. */
 export const TAGS_MAX = 20
 export const MAX_HITS_MAX = 1_000_000_000
+/** Maximum characters of a title and of a note. */
+export const TITLE_MAX = 200
+export const NOTE_MAX = 2000
 
 /** What happens to the path behind an address. */
 export const FORWARDINGS = ['off', 'append'] as const
@@ -29,7 +32,7 @@ interface Definition {
   /** Sentence for readers of the API description. */
   description: string
   /** Redirects depend on it. */
-  isRule: boolean
+  isRule?: true
   /** Maximum characters of a text. */
   max?: number
 }
@@ -39,21 +42,18 @@ const SETTABLE = {
     kind: 'line',
     label: 'Title',
     description: 'Shown in the dashboard only.',
-    isRule: false,
-    max: 200,
+    max: TITLE_MAX,
   },
   tags: {
     kind: 'tags',
     label: 'Tags, separated by commas',
     description: 'Stored in small letters.',
-    isRule: false,
   },
   note: {
     kind: 'text',
     label: 'Note',
     description: 'Shown in the dashboard only.',
-    isRule: false,
-    max: 2000,
+    max: NOTE_MAX,
   },
   paused: {
     kind: 'flag',
@@ -121,7 +121,6 @@ const SETTABLE = {
     description:
       'The host that the short URL begins with: one of `GET /api/domains`. Null: that of the ' +
       'service. For a new link, absent: the default domain of the account.',
-    isRule: false,
   },
 } as const satisfies Record<string, Definition>
 
@@ -162,6 +161,11 @@ interface Format<Value> {
   write(value: Value): Cell
 }
 
+const LIST = {
+  read: (cell: Cell) => (cell === null ? [] : JSON.parse(cell as string)),
+  write: (list: readonly unknown[]) => (list.length === 0 ? null : JSON.stringify(list)),
+}
+
 const FORMATS: { readonly [Name in StoredKind]?: Format<Values[Name]> } = {
   domain: {
     read: (cell) => readDomainId(cell as number | null),
@@ -171,14 +175,8 @@ const FORMATS: { readonly [Name in StoredKind]?: Format<Values[Name]> } = {
     read: (cell) => cell === 1,
     write: (value) => (value ? 1 : 0),
   },
-  tags: {
-    read: (cell) => (cell === null ? [] : (JSON.parse(cell as string) as string[])),
-    write: (tags) => (tags.length === 0 ? null : JSON.stringify(tags)),
-  },
-  destinations: {
-    read: (cell) => (cell === null ? [] : (JSON.parse(cell as string) as RuledDestination[])),
-    write: (list) => (list.length === 0 ? null : JSON.stringify(list)),
-  },
+  tags: LIST,
+  destinations: LIST,
 }
 
 export type PropertyName = keyof typeof TABLE
@@ -190,7 +188,7 @@ export type LinkProperties = { [Name in PropertyName]: Values[(typeof TABLE)[Nam
 interface Property {
   name: PropertyName
   kind: StoredKind
-  isRule: boolean
+  isRule?: true
 }
 
 export interface SettableProperty extends Definition {

@@ -77,27 +77,23 @@ export const publicPages = subject({
 
   writes: {
     /** Creates or changes the page of a link. False: there is no such link. */
-    share: authoredWrite('editor', {
-      prepare(db) {
-        const set = db.prepare<null, [Uint8Array, number, number, number, number]>(
-          `INSERT INTO shared_pages (link_id, hash, shows_url)
-           SELECT id, ?1, ?2 FROM links WHERE id = ?3 AND account_id = ?4
-           ON CONFLICT (link_id) DO UPDATE SET hash = iif(?5, ?1, hash), shows_url = ?2`,
-        )
-        return ({ author, linkId, seed, isNew, showsUrl }: ShareCommand): boolean =>
-          set.run(seed, showsUrl ? 1 : 0, linkId, author.accountId, isNew ? 1 : 0).changes > 0
-      },
+    share: authoredWrite('editor', (db) => {
+      const set = db.prepare<null, [Uint8Array, number, number, number, number]>(
+        `INSERT INTO shared_pages (link_id, hash, shows_url)
+         SELECT id, ?1, ?2 FROM links WHERE id = ?3 AND account_id = ?4
+         ON CONFLICT (link_id) DO UPDATE SET hash = iif(?5, ?1, hash), shows_url = ?2`,
+      )
+      return ({ author, linkId, seed, isNew, showsUrl }: ShareCommand): boolean =>
+        set.run(seed, showsUrl ? 1 : 0, linkId, author.accountId, isNew ? 1 : 0).changes > 0
     }),
 
-    unshare: authoredWrite('editor', {
-      prepare(db) {
-        const remove = db.prepare<null, [number, AccountId]>(
-          `DELETE FROM shared_pages
-           WHERE link_id = (SELECT id FROM links WHERE id = ? AND account_id = ?)`,
-        )
-        return ({ author, linkId }: Pick<ShareCommand, 'author' | 'linkId'>): void =>
-          void remove.run(linkId, author.accountId)
-      },
+    unshare: authoredWrite('editor', (db) => {
+      const remove = db.prepare<null, [number, AccountId]>(
+        `DELETE FROM shared_pages
+         WHERE link_id = (SELECT id FROM links WHERE id = ? AND account_id = ?)`,
+      )
+      return ({ author, linkId }: Pick<ShareCommand, 'author' | 'linkId'>): void =>
+        void remove.run(linkId, author.accountId)
     }),
   },
 })

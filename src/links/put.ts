@@ -30,6 +30,7 @@ import {
   type NamedLink,
   type NewLink,
 } from './link.ts'
+import { listChangeNoter } from './list-changes.ts'
 import {
   bytesOfProperties,
   cannotForward,
@@ -434,17 +435,7 @@ function rowStore(db: Database) {
      WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 ORDER BY id`,
   )
   const setProperties = propertySetter(db)
-  const addChange = db.prepare<null, [AccountId, number]>(
-    'INSERT INTO link_changes (account_id, link_id, is_deleted) VALUES (?, ?, 0)',
-  )
-  const removeOldChanges = db.prepare<null, []>(
-    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
-  )
-  /** Counts of lists change in a way that the triggers on `links` do not see. */
-  const noteChange = ({ accountId, id }: OwnedLink) => {
-    addChange.run(accountId, id)
-    removeOldChanges.run()
-  }
+  const noteChange = listChangeNoter(db)
   return {
     find: (ids: readonly number[], accountId: AccountId): OwnedLink[] =>
       byIds
@@ -455,13 +446,13 @@ function rowStore(db: Database) {
       setProperties(link.id, link.properties)
       const isOneOf = (names: readonly PropertyName[]) => changed.some((one) => names.includes(one))
       if (hasNewUrl || isOneOf(TEXTS)) index.update(link)
-      if (isOneOf(SELECTING)) noteChange(link)
+      if (isOneOf(SELECTING)) noteChange(link.accountId, [link.id])
     },
 
     /** The aliases have changed. */
     noteAliases(link: OwnedLink): void {
       index.update(link)
-      noteChange(link)
+      noteChange(link.accountId, [link.id])
     },
   }
 }

@@ -3,7 +3,7 @@ import { hasAccess } from '../accounts/keys.ts'
 import { AppError } from '../errors.ts'
 import { BATCH_BODY_MAX, type RequestBodies, readBody, useBody } from '../http/body.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
-import { operation } from '../http/operation.ts'
+import { described } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, reserve, shorten } from './create.ts'
 import type { Kit } from './kit.ts'
@@ -48,24 +48,22 @@ const creationRoutes = (deps: Deps) =>
         })
         return status(view.reused ? 200 : 201, view)
       },
-      {
-        detail: operation({
-          id: 'shorten',
-          summary: 'Shorten a URL',
-          description: [
-            'Creates a code with a destination and returns its passcode, once. If the account has',
-            'a code for this URL, returns that one with `reused: true` and without a passcode, so',
-            'a request can be repeated safely. The code, properties and aliases of the request are',
-            'those of a new link only.',
-          ].join(' '),
-          body: ShortenBody,
-          answers: {
-            200: { description: 'The code that the account has for this URL.', view: ShortenView },
-            201: { description: 'A new code, with its passcode.', view: ShortenView },
-          },
-          refusals: [409, 422],
-        }),
-      },
+      described({
+        id: 'shorten',
+        summary: 'Shorten a URL',
+        description: [
+          'Creates a code with a destination and returns its passcode, once. If the account has',
+          'a code for this URL, returns that one with `reused: true` and without a passcode, so',
+          'a request can be repeated safely. The code, properties and aliases of the request are',
+          'those of a new link only.',
+        ].join(' '),
+        body: ShortenBody,
+        answers: {
+          200: { description: 'The code that the account has for this URL.', view: ShortenView },
+          201: { description: 'A new code, with its passcode.', view: ShortenView },
+        },
+        refusals: [409, 422],
+      }),
     )
     .post(
       '/reserve',
@@ -74,19 +72,17 @@ const creationRoutes = (deps: Deps) =>
         const { code, ...fields } = body
         return status(201, await reserve(deps, account, code, changeOf(deps.addresses, fields)))
       },
-      {
-        detail: operation({
-          id: 'reserve',
-          summary: 'Claim a code without a destination',
-          description: [
-            'Visitors get 404 until `update` gives the code a destination, so a QR code can be',
-            'printed before its page exists. The passcode is returned once.',
-          ].join(' '),
-          body: ReserveBody,
-          answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
-          refusals: [409, 422],
-        }),
-      },
+      described({
+        id: 'reserve',
+        summary: 'Claim a code without a destination',
+        description: [
+          'Visitors get 404 until `update` gives the code a destination, so a QR code can be',
+          'printed before its page exists. The passcode is returned once.',
+        ].join(' '),
+        body: ReserveBody,
+        answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
+        refusals: [409, 422],
+      }),
     )
 
 const changeRoutes = (deps: Deps) =>
@@ -98,19 +94,17 @@ const changeRoutes = (deps: Deps) =>
         const change = await readBody(deps.bodies, request, UpdateBody, account.id)
         return update(deps, account, change)
       },
-      {
-        detail: operation({
-          id: 'update',
-          summary: 'Change the destination of a code',
-          description: [
-            'Needs the passcode of the code. Takes effect immediately, also for QR codes already',
-            'printed. Sending the same change again is safe.',
-          ].join(' '),
-          body: UpdateBody,
-          answers: { 200: { description: 'The destination is changed.', view: UpdatedView } },
-          refusals: [422],
-        }),
-      },
+      described({
+        id: 'update',
+        summary: 'Change the destination of a code',
+        description: [
+          'Needs the passcode of the code. Takes effect immediately, also for QR codes already',
+          'printed. Sending the same change again is safe.',
+        ].join(' '),
+        body: UpdateBody,
+        answers: { 200: { description: 'The destination is changed.', view: UpdatedView } },
+        refusals: [422],
+      }),
     )
     .post(
       '/delete',
@@ -118,15 +112,13 @@ const changeRoutes = (deps: Deps) =>
         const named = await readBody(deps.bodies, request, DeleteBody, account.id)
         return deleteLink(deps, account, named)
       },
-      {
-        detail: operation({
-          id: 'deleteLink',
-          summary: 'Delete a code',
-          description: 'The short URL stops working at once, and anyone may claim the code.',
-          body: DeleteBody,
-          answers: { 200: { description: 'The code is gone.', view: DeletedView } },
-        }),
-      },
+      described({
+        id: 'deleteLink',
+        summary: 'Delete a code',
+        description: 'The short URL stops working at once, and anyone may claim the code.',
+        body: DeleteBody,
+        answers: { 200: { description: 'The code is gone.', view: DeletedView } },
+      }),
     )
 
 /** The document, its list, and room for unknown fields, so that the refusal names one. */
@@ -151,34 +143,32 @@ const bulkRoutes = (deps: Deps) => {
         longJson(await bulk(deps, account, urls, requireHeld), 201),
       )
     },
-    {
-      detail: operation({
-        id: 'bulkShorten',
-        summary: 'Shorten many URLs',
-        description: [
-          'Returns one result for each URL, in order; an invalid URL fails alone. The whole batch',
-          'is one request of the budget, of at most 8 MiB. The number of URLs depends on the plan.',
-        ].join(' '),
-        body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
-        answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },
-        refusals: [422],
-      }),
-    },
+    described({
+      id: 'bulkShorten',
+      summary: 'Shorten many URLs',
+      description: [
+        'Returns one result for each URL, in order; an invalid URL fails alone. The whole batch',
+        'is one request of the budget, of at most 8 MiB. The number of URLs depends on the plan.',
+      ].join(' '),
+      body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
+      answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },
+      refusals: [422],
+    }),
   )
 }
 
 export const linkLookupRoutes = (deps: Deps) =>
-  new Elysia({ name: 'links.lookup', prefix: '/api' })
-    .use(publicly(deps, { budget: 'read' }))
-    .get('/lookup/:code', ({ params }) => lookup(deps, params.code), {
-      detail: operation({
-        id: 'lookup',
-        summary: 'The destination of a code, without following it',
-        description: 'Needs no API key and counts no hit. `url` is null for a reserved code.',
-        isPublic: true,
-        answers: { 200: { description: 'The code.', view: LookupView } },
-      }),
-    })
+  new Elysia({ name: 'links.lookup', prefix: '/api' }).use(publicly(deps, { budget: 'read' })).get(
+    '/lookup/:code',
+    ({ params }) => lookup(deps, params.code),
+    described({
+      id: 'lookup',
+      summary: 'The destination of a code, without following it',
+      description: 'Needs no API key and counts no hit. `url` is null for a reserved code.',
+      isPublic: true,
+      answers: { 200: { description: 'The code.', view: LookupView } },
+    }),
+  )
 
 /** A link of the account with its optional properties. */
 export const linkPropertyRoutes = (deps: Deps) =>
@@ -188,16 +178,16 @@ export const linkPropertyRoutes = (deps: Deps) =>
     .use(deletionRoute(deps))
 
 const propertyReads = (deps: Deps) =>
-  new Elysia({ name: 'links.properties.read', prefix: '/api' })
-    .use(requireKey(deps, 'read'))
-    .get('/links/:code', ({ account, params }) => getProperties(deps, account, params.code), {
-      detail: operation({
-        id: 'getLink',
-        summary: 'A link of the account with its properties',
-        description: 'A property that is not set is null. Links of other accounts are not found.',
-        answers: { 200: { description: 'The link.', view: PropertiesView } },
-      }),
-    })
+  new Elysia({ name: 'links.properties.read', prefix: '/api' }).use(requireKey(deps, 'read')).get(
+    '/links/:code',
+    ({ account, params }) => getProperties(deps, account, params.code),
+    described({
+      id: 'getLink',
+      summary: 'A link of the account with its properties',
+      description: 'A property that is not set is null. Links of other accounts are not found.',
+      answers: { 200: { description: 'The link.', view: PropertiesView } },
+    }),
+  )
 
 const propertyChanges = (deps: Deps) =>
   new Elysia({ name: 'links.properties.change', prefix: '/api' })
@@ -212,31 +202,28 @@ const propertyChanges = (deps: Deps) =>
         await changeLink(deps, account, code, { url, ...changeOf(deps.addresses, fields) })
         return getProperties(deps, account, code)
       },
-      {
-        detail: operation({
-          id: 'patchLink',
-          summary: 'Change properties and aliases of a link',
-          description:
-            'Null clears a property; an absent one stays. `update` changes the destination; only ' +
-            'a key with the access `manage` can do so here. If one change is refused, nothing is ' +
-            'changed.',
-          body: ManagedLinkBody,
-          answers: { 200: { description: 'The changed link.', view: PropertiesView } },
-          refusals: [409, 422],
-        }),
-      },
+      described({
+        id: 'patchLink',
+        summary: 'Change properties and aliases of a link',
+        description:
+          'Null clears a property; an absent one stays. `update` changes the destination; only ' +
+          'a key with the access `manage` can do so here. If one change is refused, nothing is ' +
+          'changed.',
+        body: ManagedLinkBody,
+        answers: { 200: { description: 'The changed link.', view: PropertiesView } },
+        refusals: [409, 422],
+      }),
     )
 
 const deletionRoute = (deps: Deps) =>
-  new Elysia({ name: 'links.manage', prefix: '/api' })
-    .use(requireKey(deps, 'manage'))
-    .delete('/links/:code', ({ account, params }) => deleteOwnedLink(deps, account, params.code), {
-      detail: operation({
-        id: 'deleteOwnLink',
-        summary: 'Delete a link of the account, without its passcode',
-        description:
-          'Only with a key with the access `manage`. Otherwise the same as `deleteLink`.',
-        answers: { 200: { description: 'The code is gone.', view: DeletedView } },
-        refusals: [403],
-      }),
-    })
+  new Elysia({ name: 'links.manage', prefix: '/api' }).use(requireKey(deps, 'manage')).delete(
+    '/links/:code',
+    ({ account, params }) => deleteOwnedLink(deps, account, params.code),
+    described({
+      id: 'deleteOwnLink',
+      summary: 'Delete a link of the account, without its passcode',
+      description: 'Only with a key with the access `manage`. Otherwise the same as `deleteLink`.',
+      answers: { 200: { description: 'The code is gone.', view: DeletedView } },
+      refusals: [403],
+    }),
+  )

@@ -117,7 +117,7 @@ export function searchWrites(db: Database) {
 }
 
 export const indexWrites = {
-  index: localWrite({ prepare: (db) => searchWrites(db).indexLinks }),
+  index: localWrite((db) => searchWrites(db).indexLinks),
 }
 
 /** Updates the index for a changed or deleted link. A link that is not indexed costs nothing. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DNS_NAME_MAX } from '../addresses/address.ts'
 import { withoutInvisible } from '../addresses/pasted.ts'
 import { REFUSALS } from '../errors.ts'
 import { locationOf, type ParsedUrl, URL_KEY_BYTES } from './link.ts'
@@ -66,8 +67,6 @@ export function withScheme(text: string): string {
 }
 
 const AUTHORITY = /^https?:\/\/([^/\\?#]+)/i
-/** No DNS name has more characters. */
-const ENCODED_HOST_MAX_LENGTH = 253
 
 /**
  * Undefined if the text is no URL or does not name a host right after its `//`: with a `\` or a
@@ -87,7 +86,7 @@ function parseUrl(text: string): ParsedUrl | undefined {
  */
 function hasLongEncodedHost(authority: string): boolean {
   const host = authority.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '')
-  return host.length > ENCODED_HOST_MAX_LENGTH && /[^!-~]|%/.test(host)
+  return host.length > DNS_NAME_MAX && /[^!-~]|%/.test(host)
 }
 
 /** What is unique for a URL within an account: the first 16 bytes of SHA-256 over `href`. */

@@ -231,7 +231,7 @@ class ListReader {
 const canMatch = ({ search = '', orCode, inProperties = false }: LinkFilter): boolean =>
   search === '' || orCode !== undefined || isSearchable(search, inProperties)
 
-/** A link was changed or deleted: see the triggers on `links` in drizzle/, and `noteChange`. */
+/** A link was changed or deleted: see the triggers in drizzle/, and `listChangeNoter`. */
 interface LinkChange {
   seq: number
   accountId: AccountId

@@ -1,4 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { decodePercent } from '../lib/percent.ts'
 
 /** Words without any of these have one form. */
 const HAS_FORMS = /%[0-9a-f]{2}|xn--|[^\0-\x7f]/i
@@ -11,7 +12,7 @@ const LENGTH_MAX = 500
  */
 export function urlForms(text: string): string[] {
   if (!HAS_FORMS.test(text) || text.length > LENGTH_MAX) return [text]
-  const plain = decoded(text).replace(
+  const plain = (decodePercent(text) ?? text).replace(
     /xn--[a-z0-9-]+/gi,
     (label) => domainToUnicode(label) || label,
   )
@@ -24,14 +25,6 @@ export function urlForms(text: string): string[] {
 }
 
 const punycode = (label: string): string => domainToASCII(label) || label
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
 
 const encodeRest = (text: string): string =>
   text.toWellFormed().replace(/[^\0-\x7f]+/g, encodeURIComponent)

@@ -1,7 +1,7 @@
-import { decodePath } from '../addresses/address.ts'
 import { readableHost } from '../addresses/shown-host.ts'
 import { type QrOptions, URL_CAPTION } from '../draw/options.ts'
 import { AppError } from '../errors.ts'
+import { decodePercent } from '../lib/percent.ts'
 
 /**
  * A path of capitals and digits means the same in capitals, and a scheme and a host always do. All
@@ -36,7 +36,7 @@ export function fileNameOf(address: string, title = ''): string {
  */
 export function readable(address: string): string {
   const [, host = '', path = ''] = /^\w+:\/\/([^/]*)(.*)/s.exec(address) ?? []
-  const text = `${readableHost(host)}${decodePath(path) ?? path}`.normalize('NFC')
+  const text = `${readableHost(host)}${decodePercent(path) ?? path}`.normalize('NFC')
   return /[%\p{C}]/u.test(text) ? '' : text
 }
 

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
-  closeSync,
   existsSync,
   fchmodSync,
   mkdirSync,
-  openSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -17,6 +15,7 @@ import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { assert } from '../lib/assert.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { openFile } from '../lib/open-file.ts'
 
 /** The folder of the stored images. It is renamed at times, so it must not be a mount point. */
 export const imageFolder = (dataDir: string): string => join(dataDir, 'cdn', 'qr')
@@ -164,11 +163,7 @@ function publish(change: () => void): void {
 }
 
 function writePublic(path: string, bytes: Uint8Array): void {
-  const descriptor = openSync(path, 'wx', IMAGE_MODE)
-  try {
-    publish(() => fchmodSync(descriptor, IMAGE_MODE))
-    writeFileSync(descriptor, bytes, { flush: true })
-  } finally {
-    closeSync(descriptor)
-  }
+  using file = openFile(path, 'wx', IMAGE_MODE)
+  publish(() => fchmodSync(file.descriptor, IMAGE_MODE))
+  writeFileSync(file.descriptor, bytes, { flush: true })
 }

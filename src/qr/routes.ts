@@ -7,7 +7,7 @@ import type { Client } from '../hot/client-address.ts'
 import { NO_LINK } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
-import { operation } from '../http/operation.ts'
+import { described } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { DestinationReads } from '../links/destination.ts'
 import type { Kit } from '../links/kit.ts'
@@ -50,29 +50,29 @@ export const qrApiRoutes = (deps: QrDeps) =>
         set.headers['content-type'] = TYPES[options.format]
         return new Response(image)
       },
-      {
-        detail: operation({
-          id: 'qr',
-          summary: 'A QR image of the short URL',
-          description: [
-            'Needs no API key. The image is rendered with the options of the query; its content',
-            'stays the same when the destination changes.',
-          ].join(' '),
-          tag: 'QR codes',
-          isPublic: true,
-          query: QrQuery,
-          answers: {
-            200: {
-              description: 'The image.',
-              binary: [TYPES.png, TYPES.svg],
-              headers: CACHED,
-            },
+      described({
+        id: 'qr',
+        summary: 'A QR image of the short URL',
+        description: [
+          'Needs no API key. The image is rendered with the options of the query; its content',
+          'stays the same when the destination changes.',
+        ].join(' '),
+        tag: 'QR codes',
+        isPublic: true,
+        query: QrQuery,
+        answers: {
+          200: {
+            description: 'The image.',
+            binary: [TYPES.png, TYPES.svg],
+            headers: CACHED,
           },
-        }),
-      },
+        },
+      }),
     )
-    .get('/qr-image/:code', ({ params }) => qrImage(deps, params.code), {
-      detail: operation({
+    .get(
+      '/qr-image/:code',
+      ({ params }) => qrImage(deps, params.code),
+      described({
         id: 'qrImage',
         summary: 'URLs of a code and its images',
         description: 'Needs no API key. For programs that show the image instead of storing it.',
@@ -80,7 +80,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
         isPublic: true,
         answers: { 200: { description: 'The URLs.', view: QrImageView } },
       }),
-    })
+    )
 
 export const qrRedirectRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.redirect' })
@@ -92,24 +92,22 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
         set.headers['cache-control'] = 'public, max-age=31536000, immutable'
         return new Response(null, { status: 302 })
       },
-      {
-        detail: operation({
-          id: 'qrStorage',
-          summary: 'Redirects to the stored QR image',
-          description: [
-            'Needs no API key and works during maintenance. The stored image is a PNG with the',
-            'default options, and may be cached forever.',
-          ].join(' '),
-          tag: 'QR codes',
-          isPublic: true,
-          answers: {
-            302: {
-              description: 'The image is at `Location`.',
-              headers: { Location: 'The address of the stored image.', ...CACHED },
-            },
+      described({
+        id: 'qrStorage',
+        summary: 'Redirects to the stored QR image',
+        description: [
+          'Needs no API key and works during maintenance. The stored image is a PNG with the',
+          'default options, and may be cached forever.',
+        ].join(' '),
+        tag: 'QR codes',
+        isPublic: true,
+        answers: {
+          302: {
+            description: 'The image is at `Location`.',
+            headers: { Location: 'The address of the stored image.', ...CACHED },
           },
-        }),
-      },
+        },
+      }),
     )
 
 /**

@@ -52,47 +52,41 @@ export const qrSettings = subject({
 
   writes: {
     /** Replaces an earlier logo. */
-    saveLogo: authoredWrite('editor', {
-      prepare(db) {
-        const save = db.prepare<never, [AccountId, Uint8Array, number]>(
-          `INSERT INTO qr_logos (account_id, type, content, created_at)
-           VALUES (?, 'image/png', ?, ?)
-           ON CONFLICT (account_id) DO UPDATE SET
-             type = excluded.type, content = excluded.content, created_at = excluded.created_at`,
-        )
-        return ({ author, png }: Authored & { png: Uint8Array }): void =>
-          void save.run(author.accountId, png, author.now)
-      },
+    saveLogo: authoredWrite('editor', (db) => {
+      const save = db.prepare<never, [AccountId, Uint8Array, number]>(
+        `INSERT INTO qr_logos (account_id, type, content, created_at)
+         VALUES (?, 'image/png', ?, ?)
+         ON CONFLICT (account_id) DO UPDATE SET
+           type = excluded.type, content = excluded.content, created_at = excluded.created_at`,
+      )
+      return ({ author, png }: Authored & { png: Uint8Array }): void =>
+        void save.run(author.accountId, png, author.now)
     }),
 
-    removeLogo: authoredWrite('editor', {
-      prepare(db) {
-        const remove = db.prepare<never, [AccountId]>('DELETE FROM qr_logos WHERE account_id = ?')
-        return ({ author }: Authored): void => void remove.run(author.accountId)
-      },
+    removeLogo: authoredWrite('editor', (db) => {
+      const remove = db.prepare<never, [AccountId]>('DELETE FROM qr_logos WHERE account_id = ?')
+      return ({ author }: Authored): void => void remove.run(author.accountId)
     }),
 
     savePreset: presets.save,
     deletePreset: presets.delete,
 
     /** Keeps the newest `REFS_MAX` sources of the account. */
-    addRef: authoredWrite('editor', {
-      prepare(db) {
-        const add = db.prepare<never, [AccountId, string, number]>(
-          `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
-           ON CONFLICT DO NOTHING`,
-        )
-        const trim = db.prepare<never, [AccountId, number]>(
-          `DELETE FROM qr_refs WHERE account_id = ?1 AND ref IN (
-             SELECT ref FROM qr_refs WHERE account_id = ?1
-             ORDER BY created_at DESC, ref LIMIT -1 OFFSET ?2)`,
-        )
-        return ({ author, ref }: Authored & { ref: string }): void => {
-          const { accountId, now } = author
-          add.run(accountId, ref, now)
-          trim.run(accountId, REFS_MAX)
-        }
-      },
+    addRef: authoredWrite('editor', (db) => {
+      const add = db.prepare<never, [AccountId, string, number]>(
+        `INSERT INTO qr_refs (account_id, ref, created_at) VALUES (?, ?, ?)
+         ON CONFLICT DO NOTHING`,
+      )
+      const trim = db.prepare<never, [AccountId, number]>(
+        `DELETE FROM qr_refs WHERE account_id = ?1 AND ref IN (
+           SELECT ref FROM qr_refs WHERE account_id = ?1
+           ORDER BY created_at DESC, ref LIMIT -1 OFFSET ?2)`,
+      )
+      return ({ author, ref }: Authored & { ref: string }): void => {
+        const { accountId, now } = author
+        add.run(accountId, ref, now)
+        trim.run(accountId, REFS_MAX)
+      }
     }),
   },
 })

@@ -1,6 +1,6 @@
 import { apiKeyOf, findAccount, payerOf } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
-import { decodePath, lookedUp, withoutLastSlash } from '../addresses/address.ts'
+import { lookedUp, withoutLastSlash } from '../addresses/address.ts'
 import type { DomainMap, RequestDomain } from '../addresses/map.ts'
 import type { UnknownPaths } from '../addresses/unknown-paths.ts'
 import { type Client, clientIp } from '../hot/client-address.ts'
@@ -13,6 +13,7 @@ import { type GuardDeps, rateLimited } from '../http/guard.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
+import { decodePercent } from '../lib/percent.ts'
 import { type DestinationReads, type HitLimits, rulesReader } from '../links/destination.ts'
 import type { Kit } from '../links/kit.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
@@ -206,7 +207,7 @@ function linkFinder({
   }
   const findForwarding = (path: string, domain: RequestDomain): FoundPath | undefined => {
     for (const { address, rest } of cutsOf(path)) {
-      const decoded = decodePath(address) ?? address
+      const decoded = decodePercent(address) ?? address
       // Guessed paths cost no look-up for each of their segments.
       codes.prepare()
       const named = codes.mayName(decoded) ? findLink(decoded, domain) : undefined

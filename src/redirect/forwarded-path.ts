@@ -1,4 +1,5 @@
-import { decodePath, PATH_BYTES_MAX } from '../addresses/address.ts'
+import { PATH_BYTES_MAX } from '../addresses/address.ts'
+import { decodePercent } from '../lib/percent.ts'
 import { encodeExcluded } from '../links/link.ts'
 
 /** Segments that are cut from the end of a path, at most. */
@@ -41,7 +42,7 @@ function isForwardable(segment: string): boolean {
   let text = segment.endsWith('/') ? segment.slice(0, -1) : segment
   for (let n = 0; n < DECODINGS_MAX; n++) {
     if (text.includes('\\') || text.split('/').some((part) => /^\.{0,2}$/.test(part))) return false
-    const decoded = decodePath(text)
+    const decoded = decodePercent(text)
     if (decoded === undefined) return n > 0
     if (decoded === text) return true
     text = decoded

@@ -4,7 +4,7 @@ import { answerBenchToken } from '../accounts/bench-token.ts'
 import { AppError, degradedError } from '../errors.ts'
 import { peerOf, type RequestContext, type ResponseState } from '../http/context.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
-import { operation } from '../http/operation.ts'
+import { described } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
 import { VERSION } from '../lib/version.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
@@ -29,8 +29,10 @@ type StatusView = z.infer<typeof StatusView>
 export const statusRoutes = (deps: StatusDeps) =>
   new Elysia({ name: 'status.api', prefix: '/api' })
     .use(publicly(deps, { budget: 'read', reportsState: true }))
-    .get('/status', () => status(deps), {
-      detail: operation({
+    .get(
+      '/status',
+      () => status(deps),
+      described({
         id: 'status',
         summary: 'State of the service',
         description: 'Ask at most once in 30 seconds.',
@@ -38,7 +40,7 @@ export const statusRoutes = (deps: StatusDeps) =>
         isPublic: true,
         answers: { 200: { description: 'The service works.', view: StatusView } },
       }),
-    })
+    )
 
 interface ProbeDeps {
   health: Health

@@ -73,7 +73,7 @@ export const visits = subject({
      * damaged rows: each is replaced, because no later batch could be added to it either. In a
      * cluster, a row that is damaged on one host only differs afterwards: `hashRows` notices that.
      */
-    add: write({ prepare: visitAdder }),
+    add: write(visitAdder),
   },
 })
 

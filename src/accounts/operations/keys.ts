@@ -34,66 +34,58 @@ export const keys = subject({
   forget: ['DELETE FROM api_keys WHERE account_id = ?1'],
 
   writes: {
-    create: authoredWrite('admin', {
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ author, key }: Authored & { key: NewKey }): KeyResult => {
-          const { accountId, now } = author
-          const stored = accounts.listKeys(accountId, now)
-          if (findKeyByName(stored, keyName(key))) return { refused: 'key_name_taken' }
-          if (isFull(stored) || stored.filter(hasNoExpiry).length >= KEYS_MAX) {
-            return { refused: 'too_many_keys' }
-          }
-          return { keyId: accounts.addKey(accountId, key, now) }
+    create: authoredWrite('admin', (db) => {
+      const accounts = accountStore(db)
+      return ({ author, key }: Authored & { key: NewKey }): KeyResult => {
+        const { accountId, now } = author
+        const stored = accounts.listKeys(accountId, now)
+        if (findKeyByName(stored, keyName(key))) return { refused: 'key_name_taken' }
+        if (isFull(stored) || stored.filter(hasNoExpiry).length >= KEYS_MAX) {
+          return { refused: 'too_many_keys' }
         }
-      },
+        return { keyId: accounts.addKey(accountId, key, now) }
+      }
     }),
 
     /** Replaces a key by a new one, for which everything was decided with the old one. */
-    rotate: authoredWrite('admin', {
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ author, keyId, next, endsAt }: KeyChange & { next: NewKey }): KeyResult => {
-          const { accountId, now } = author
-          const stored = accounts.listKeys(accountId, now)
-          const old = findLabel(stored, keyId)
-          if (old === undefined) return { refused: 'key_gone' }
-          if (isFull(stored)) return { refused: 'too_many_keys' }
-          accounts.revokeKeys(accountId, endsAt, old?.name)
-          const { name, scope, perMinute = null, origins = null } = old ?? next
-          const key = { ...next, name, scope, perMinute, origins }
-          return { keyId: accounts.addKey(accountId, key, now) }
-        }
-      },
+    rotate: authoredWrite('admin', (db) => {
+      const accounts = accountStore(db)
+      return ({ author, keyId, next, endsAt }: KeyChange & { next: NewKey }): KeyResult => {
+        const { accountId, now } = author
+        const stored = accounts.listKeys(accountId, now)
+        const old = findLabel(stored, keyId)
+        if (old === undefined) return { refused: 'key_gone' }
+        if (isFull(stored)) return { refused: 'too_many_keys' }
+        accounts.revokeKeys(accountId, endsAt, old?.name)
+        const { name, scope, perMinute = null, origins = null } = old ?? next
+        const key = { ...next, name, scope, perMinute, origins }
+        return { keyId: accounts.addKey(accountId, key, now) }
+      }
     }),
 
     /** False if the key expires already, or does not exist. */
-    revoke: authoredWrite('admin', {
-      prepare(db) {
-        const accounts = accountStore(db)
-        return ({ author, keyId, endsAt }: KeyChange): boolean => {
-          const { accountId, now } = author
-          const key = findLabel(accounts.listKeys(accountId, now), keyId)
-          if (key !== undefined) accounts.revokeKeys(accountId, endsAt, key?.name)
-          return key !== undefined
-        }
-      },
+    revoke: authoredWrite('admin', (db) => {
+      const accounts = accountStore(db)
+      return ({ author, keyId, endsAt }: KeyChange): boolean => {
+        const { accountId, now } = author
+        const key = findLabel(accounts.listKeys(accountId, now), keyId)
+        if (key !== undefined) accounts.revokeKeys(accountId, endsAt, key?.name)
+        return key !== undefined
+      }
     }),
 
-    expire: authoredWrite('admin', {
-      prepare:
-        (db) =>
+    expire: authoredWrite(
+      'admin',
+      (db) =>
         ({ author, keyId }: Authored & { keyId: number }): boolean =>
           accountStore(db).expireKey(author.accountId, keyId, author.now),
-    }),
+    ),
 
-    noteUses: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        return (uses: readonly { keyId: number; at: number }[]): void => {
-          for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
-        }
-      },
+    noteUses: write((db) => {
+      const accounts = accountStore(db)
+      return (uses: readonly { keyId: number; at: number }[]): void => {
+        for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
+      }
     }),
   },
 })

@@ -66,83 +66,79 @@ const memberRemover = perConnection((db) => {
 export const members = subject({
   writes: {
     /** Why the invitation is refused; undefined: it was stored. Account 0: it creates one. */
-    invite: authoredWrite('admin', { prepare: inviter }),
+    invite: authoredWrite('admin', inviter),
 
     /** False if there is no such invitation to the account. */
-    withdraw: authoredWrite('admin', {
-      prepare:
-        (db) =>
+    withdraw: authoredWrite(
+      'admin',
+      (db) =>
         ({ author, id }: Authored & { id: number }): boolean =>
           oneTimeLinkStore(db).endInvite(id, author.accountId || null),
-    }),
+    ),
 
     /**
      * Uses an invitation to an account for a person who exists already. `gone`: it was used, is too
      * old or was withdrawn. `full`: the account has as many members as it can have.
      */
-    join: write({
-      prepare(db) {
-        const accounts = accountStore(db)
-        const links = oneTimeLinkStore(db)
-        return (command: {
-          tokenHash: Uint8Array
-          personId: PersonId
-          now: number
-        }): { accountId: AccountId } | 'gone' | 'wrong_person' | 'full' => {
-          const { tokenHash, personId, now } = command
-          const link = links.findByHash('invite', tokenHash, now)
-          const person = accounts.findPerson(personId)
-          if (!link?.accountId || !person) return 'gone'
-          if (!isFor(link.email, person.email)) return 'wrong_person'
-          const { accountId, role } = link
-          if (accounts.findById(accountId)?.disabledAt !== null) return 'gone'
-          const isNew = !isMember(accounts, { accountId, personId })
-          if (isNew && accounts.isFull(accountId)) return 'full'
-          links.markUsed(link.id, now)
-          if (isNew) {
-            accounts.addMember({ accountId, personId, role: role ?? 'admin', createdAt: now })
-          }
-          return { accountId }
+    join: write((db) => {
+      const accounts = accountStore(db)
+      const links = oneTimeLinkStore(db)
+      return (command: {
+        tokenHash: Uint8Array
+        personId: PersonId
+        now: number
+      }): { accountId: AccountId } | 'gone' | 'wrong_person' | 'full' => {
+        const { tokenHash, personId, now } = command
+        const link = links.findByHash('invite', tokenHash, now)
+        const person = accounts.findPerson(personId)
+        if (!link?.accountId || !person) return 'gone'
+        if (!isFor(link.email, person.email)) return 'wrong_person'
+        const { accountId, role } = link
+        if (accounts.findById(accountId)?.disabledAt !== null) return 'gone'
+        const isNew = !isMember(accounts, { accountId, personId })
+        if (isNew && accounts.isFull(accountId)) return 'full'
+        links.markUsed(link.id, now)
+        if (isNew) {
+          accounts.addMember({ accountId, personId, role: role ?? 'admin', createdAt: now })
         }
-      },
+        return { accountId }
+      }
     }),
 
     /** A person who is in no other account is removed. The last admin of an account stays. */
-    remove: authoredWrite('admin', {
-      prepare:
-        (db) =>
+    remove: authoredWrite(
+      'admin',
+      (db) =>
         ({ author, personId }: Authored & { personId: PersonId }) =>
           memberRemover(db)({ accountId: author.accountId, personId }),
-    }),
+    ),
 
     /** The author removes themselves. */
-    leave: authoredWrite('viewer', {
-      prepare:
-        (db) =>
+    leave: authoredWrite(
+      'viewer',
+      (db) =>
         ({ author: { accountId, by } }: Authored) =>
           memberRemover(db)({ accountId, personId: memberOf(by) }),
-    }),
+    ),
 
     /**
      * Changes what a member may do; it applies to their next request. The invitations that a former
      * admin has sent end. The last admin of an account stays one.
      */
-    setRole: authoredWrite('admin', { prepare: roleSetter }),
+    setRole: authoredWrite('admin', roleSetter),
 
     /** The pages of a session show another account of its person. False if they are no member. */
-    open: write({
-      prepare(db) {
-        const orm = drizzle({ client: db })
-        const accounts = accountStore(db)
-        return ({ id, accountId, personId }: MemberKey & { id: number }): boolean => {
-          const isTheirs = and(eq(sessions.id, id), eq(sessions.personId, personId))
-          if (!isMember(accounts, { accountId, personId })) return false
-          if (accounts.findById(accountId)?.disabledAt !== null) return false
-          orm.update(sessions).set({ accountId }).where(isTheirs).run()
-          orm.update(people).set({ accountId }).where(eq(people.id, personId)).run()
-          return true
-        }
-      },
+    open: write((db) => {
+      const orm = drizzle({ client: db })
+      const accounts = accountStore(db)
+      return ({ id, accountId, personId }: MemberKey & { id: number }): boolean => {
+        const isTheirs = and(eq(sessions.id, id), eq(sessions.personId, personId))
+        if (!isMember(accounts, { accountId, personId })) return false
+        if (accounts.findById(accountId)?.disabledAt !== null) return false
+        orm.update(sessions).set({ accountId }).where(isTheirs).run()
+        orm.update(people).set({ accountId }).where(eq(people.id, personId)).run()
+        return true
+      }
     }),
   },
 })

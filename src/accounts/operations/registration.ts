@@ -1,14 +1,13 @@
 import { RULES_CHANGED } from '../../db/events.ts'
-import { type DataOf, perConnection, subject, write } from '../../db/subject.ts'
+import { type DataOf, subject, write } from '../../db/subject.ts'
 import { AppError } from '../../errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { ConnectCommand, ConnectResult, IdentityKey, identities } from '../identities.ts'
 import { type NotCreated, personCreator } from '../new-person.ts'
-import { type OneTimeLinkRow, oneTimeLinkStore } from '../one-time-links.ts'
+import type { OneTimeLinkRow } from '../one-time-links.ts'
 import type { Origin, SecurityLog } from '../security-log.ts'
-import { sessionRows } from '../sessions.ts'
-import { type AccountId, accountStore, type NewKey, type PersonId } from '../store.ts'
-import { type accounts, setPassword } from './accounts.ts'
+import type { AccountId, NewKey, PersonId } from '../store.ts'
+import { type accounts, setPassword, storesOf } from './accounts.ts'
 import type { members } from './members.ts'
 
 /** `hasNewKey` is false for a person who existed before. */
@@ -24,13 +23,6 @@ export interface JoinCommand {
   key: NewKey
   now: number
 }
-
-/** What the writes change, on one connection. */
-const storesOf = perConnection((db) => ({
-  accounts: accountStore(db),
-  links: oneTimeLinkStore(db),
-  sessions: sessionRows(db),
-}))
 
 /** The writes of a person who opens a one-time link, without a session. */
 export const registrations = subject({
@@ -75,36 +67,32 @@ export const registrations = subject({
     }),
 
     /** The address and plan of the invitation take precedence over those that were sent. */
-    acceptInvite: write({
-      prepare(db) {
-        const { links } = storesOf(db)
-        const create = personCreator(db)
-        return ({ tokenHash, ...person }: JoinCommand): JoinResult => {
-          const link = links.findByHash('invite', tokenHash, person.now)
-          if (!link) return { refused: 'link_over' }
-          return create({ ...person, link, email: link.email ?? person.email })
-        }
-      },
+    acceptInvite: write((db) => {
+      const { links } = storesOf(db)
+      const create = personCreator(db)
+      return ({ tokenHash, ...person }: JoinCommand): JoinResult => {
+        const link = links.findByHash('invite', tokenHash, person.now)
+        if (!link) return { refused: 'link_over' }
+        return create({ ...person, link, email: link.email ?? person.email })
+      }
     }),
 
     /** Sets the password of the link's person, and ends every session. */
-    resetPassword: write({
-      prepare(db) {
-        const { accounts, links, sessions } = storesOf(db)
-        return (command: {
-          tokenHash: Uint8Array
-          passwordHash: string
-          now: number
-        }): JoinResult => {
-          const { tokenHash, passwordHash, now } = command
-          const link = links.findByHash('reset', tokenHash, now)
-          const person = link?.personId ? accounts.findPerson(link.personId) : undefined
-          if (!link || !person?.hasAccount) return { refused: 'link_over' }
-          setPassword(db, { id: person.id, passwordHash, now })
-          sessions.endAll({ personId: person.id })
-          return { personId: person.id, hasNewKey: false }
-        }
-      },
+    resetPassword: write((db) => {
+      const { accounts, links, sessions } = storesOf(db)
+      return (command: {
+        tokenHash: Uint8Array
+        passwordHash: string
+        now: number
+      }): JoinResult => {
+        const { tokenHash, passwordHash, now } = command
+        const link = links.findByHash('reset', tokenHash, now)
+        const person = link?.personId ? accounts.findPerson(link.personId) : undefined
+        if (!link || !person?.hasAccount) return { refused: 'link_over' }
+        setPassword(db, { id: person.id, passwordHash, now })
+        sessions.endAll({ personId: person.id })
+        return { personId: person.id, hasNewKey: false }
+      }
     }),
   },
 })

@@ -113,7 +113,6 @@ export const campaignInputs = (
       label: `${label} (${param})`,
       value: values[param],
       error: errorOf(refusal, param),
-      autocomplete: 'off',
       extra: {
         maxlength: CAMPAIGN_LENGTH_MAX,
         placeholder: example,

@@ -20,6 +20,7 @@ import {
   domainChoices,
   linkPath,
   noOtherPaths,
+  PATH_MAX,
   passcodeOnce,
   previewLink,
   qrPicture,
@@ -186,7 +187,6 @@ export function createForm(context: PageContext, isFragment: boolean): Html {
       parts.field({
         ...path,
         label: 'Custom path (optional)',
-        autocomplete: 'off',
         extra: {
           placeholder: 'Custom path',
           maxlength: PATH_MAX,
@@ -235,9 +235,6 @@ function domainChoice({ deps, user, form, refusal, query }: PageContext): Html |
   })
 }
 
-/** Characters of the field: a short URL with the longest path, encoded. */
-const PATH_MAX = 1000
-
 const TITLES = {
   created: 'Your short link is ready',
   reused: 'You already have a short link for this URL',
@@ -257,7 +254,7 @@ export function createdToast({ deps, user }: PageContext, created: Created): Htm
   return html`
     <section class="toast" aria-labelledby="toast-title" data-copy-now="${id}">
       <a href="${path}/qr" title="QR code options and downloads">
-        ${qrPicture(code, { size: 96 })}</a>
+        ${qrPicture(code, 96)}</a>
       <div>
         <h2 id="toast-title">${TITLES[kind]}</h2>
         <p><a class="code" href="${path}">${short}</a>

@@ -17,6 +17,8 @@ import { visitSection } from '../ui/visit-panels.ts'
 
 export const ANALYTICS_PATH = '/app/analytics'
 export const CAMPAIGNS_PATH = `${ANALYTICS_PATH}/campaigns`
+/** Links of a report on a selection: their codes are in its address. */
+export const REPORT_MAX = 200
 
 /** The pages of Analytics, each for the same range. */
 export function analyticsTabs(current: 'hits' | 'campaigns', query: string): Html {
@@ -62,12 +64,11 @@ export async function linkSections(context: PageContext): Promise<{ hits: Html; 
 /** The element of a link's page whose number is refreshed with its chart. */
 export const HIT_COUNT_ID = 'hit-count'
 
-/** The chart of the range in the query, without details of visitors. */
-export async function readHits(
-  { deps, query }: Pick<PageContext, 'deps' | 'query'>,
-  { counted, zone, empty }: Pick<HitsPage, 'counted' | 'zone' | 'empty'>,
-): Promise<HitChart> {
-  const { series, clock, data } = deps
+/** The chart of the range in the query, with details of visitors. */
+export async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart> {
+  const { deps, query, user } = context
+  const { counted, zone, empty } = hits
+  const { series, clock, data, visitDetails } = deps
   const chosen = parseRange(query)
   const now = clock()
   const range = await readRange(deps, { counted, zone, choice: chosen.choice })
@@ -75,20 +76,15 @@ export async function readHits(
   const { counts, total, imported } = await series.bars(counted, range.bounds)
   // Refused while the disk is: the page does without them.
   const recent = await data.hits.recent({ counted, now }).catch(() => undefined)
-  return { chosen, range, counts, previous, total, imported, now, recent, empty }
-}
-
-export async function readChart(context: PageContext, hits: HitsPage): Promise<HitChart> {
-  const { visitDetails } = context.deps
-  const accountId = context.user.account.id
-  const chart = await readHits(context, hits)
-  const { bounds, previous } = chart.range
   const refs = refsOf(context)
-  const visits = await visitDetails.of(hits.counted, daysOf(bounds), accountId, refs)
-  if (!previous || visits.known === 0) return { ...chart, visits }
-  const before = await visitDetails.of(hits.counted, daysOf(previous), accountId, refs)
+  const visitsIn = (bounds: readonly number[]) =>
+    visitDetails.of(counted, daysOf(bounds), user.account.id, refs)
+  const visits = await visitsIn(range.bounds)
+  const chart = { chosen, range, counts, previous, total, imported, now, recent, empty, visits }
+  if (!range.previous || visits.known === 0) return chart
+  const before = await visitsIn(range.previous)
   // A comparison with details of few redirects would compare the gaps.
-  return { ...chart, visits, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
+  return { ...chart, ...(before.known > before.hits / 2 && { visitsBefore: before }) }
 }
 
 export function linkHits(context: PageContext): HitsPage {
@@ -130,7 +126,6 @@ export function visitPanels(
   { path, scope = '' }: HitsPage,
   { chosen, range, visits, visitsBefore: before }: HitChart,
 ): Html {
-  if (!visits) return html``
   const { isOn, hasCountries } = context.deps.visitDetails
   const refs = refsOf(context)
   const paths = (kind: StoredKind) => {

@@ -319,7 +319,6 @@ function tryLine(context: PageContext, link: Link): Html {
       name,
       label,
       value: value(name),
-      autocomplete: 'off',
       extra: { maxlength: TRIED_MAX, spellcheck: 'false', placeholder },
     })
   const select = (name: 'os' | 'device', label: string) =>
@@ -416,7 +415,6 @@ function lineControls(context: PageContext, when: Conditions): Record<Line, Valu
     parts.field({
       ...typed(context, name, text),
       label,
-      autocomplete: 'off',
       extra: { placeholder: example, spellcheck: 'false', ...focused(name) },
     })
   const time = (name: 'from' | 'until', label: string) => {

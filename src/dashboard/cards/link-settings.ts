@@ -24,6 +24,7 @@ import {
   domainChoices,
   linkPath,
   noOtherPaths,
+  PATH_MAX,
   replacesMain,
 } from '../ui/link-parts.ts'
 import { campaignFields, campaignWriter } from './campaign.ts'
@@ -288,9 +289,8 @@ function newAddress(context: PageContext, link: Link, focus: string | undefined)
     ${parts.field({
       ...typed(context, 'add'),
       label: 'New address',
-      autocomplete: 'off',
       extra: {
-        maxlength: 1000,
+        maxlength: PATH_MAX,
         placeholder: 'spring-sale',
         spellcheck: 'false',
         autofocus: focus === 'add',

@@ -24,6 +24,7 @@ import {
   HIT_COUNT_ID,
   type HitsPage,
   linkHits,
+  REPORT_MAX,
   readChart,
   readRange,
   refsOf,
@@ -318,9 +319,6 @@ const NO_CAMPAIGNS = parts.emptyState(
       create one.</p>
     ${parts.linkButton('Create a link', '/app/links?url=', 'primary')}`,
 )
-
-/** Links whose codes fit an address. */
-const REPORT_MAX = 200
 
 /** Characters of a name: a page of 500 campaigns has less than 1 MB. */
 const NAME_MAX = 40

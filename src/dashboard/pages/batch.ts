@@ -11,6 +11,7 @@ import { fullCsv } from '../../lists/csv.ts'
 import { exportLinks } from '../../lists/export.ts'
 import { requireRole } from '../auth/access.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import { ANALYTICS_PATH, REPORT_MAX } from '../cards/hits.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages, viewer } from '../page-routes.ts'
 import { zipOf } from '../print-zip.ts'
@@ -170,15 +171,12 @@ const chosenLinks = ({ deps, user }: PageContext, codes: readonly string[]): Det
 const listParams = (context: PageContext): URLSearchParams =>
   new URLSearchParams(listQuery(context) as Record<string, string>)
 
-const reportPath = (codes: readonly string[]) => `/app/analytics?links=${codes.join(',')}`
-
-/** Links of a report on a selection: their codes are in its address. */
-const REPORT_MAX = 200
+const reportPath = (codes: readonly string[]) => `${ANALYTICS_PATH}?links=${codes.join(',')}`
 
 async function reportOnAll(context: PageContext): Promise<string> {
   const query = parseTableQuery(listQuery(context))
   if (query.tag !== '' && query.search === '' && query.state === '') {
-    return `/app/analytics?${new URLSearchParams({ tag: query.tag })}`
+    return `${ANALYTICS_PATH}?${new URLSearchParams({ tag: query.tag })}`
   }
   const filter = filterOf(context, query)
   await requireAtMost(context, filter, REPORT_MAX)

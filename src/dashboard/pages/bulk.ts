@@ -329,7 +329,6 @@ function bulkForm(context: PageContext, pasted: string): Html {
         ...typed(context, 'tags'),
         label: 'Tags for all new links',
         hint: 'Separated by commas.',
-        autocomplete: 'off',
         extra: { maxlength: TAGS_LENGTH_MAX, spellcheck: 'false' },
       }),
       campaignFields(context),

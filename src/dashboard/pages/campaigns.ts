@@ -3,13 +3,11 @@ import { CAMPAIGN_FIELDS, campaignOf } from '../../links/campaign.ts'
 import { type CampaignTemplate, TEMPLATES_MAX } from '../../links/campaign-templates.ts'
 import { authorOf, type PageContext, spendWrite } from '../auth/guard.ts'
 import { CAMPAIGNS_PATH, campaignFragment, campaignInputs, readFields } from '../cards/campaign.ts'
+import { deleteColumn, deleteNamed, nameField, requireName } from '../cards/named-rows.ts'
 import { editor, signedInPages } from '../page-routes.ts'
 import { htmlResponse, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
-
-const NAME_LENGTH_MAX = 40
 
 /** Templates for campaign parameters. */
 export const campaignPages = signedInPages({
@@ -18,11 +16,7 @@ export const campaignPages = signedInPages({
   }),
   'POST /app/campaigns': editor(saveTemplate, templatesPage),
   'POST /app/campaigns/delete': editor(async (context) => {
-    spendWrite(context)
-    const id = Number(context.form.text('template'))
-    if (Number.isSafeInteger(id)) {
-      await context.deps.data.campaignTemplates.delete({ author: authorOf(context), id })
-    }
+    await deleteNamed(context, 'template', context.deps.data.campaignTemplates.delete)
     return `${CAMPAIGNS_PATH}?done=deleted`
   }),
   'POST /app/campaigns/fields': editor((context) => htmlResponse(campaignFragment(context))),
@@ -30,17 +24,13 @@ export const campaignPages = signedInPages({
 
 async function saveTemplate(context: PageContext): Promise<string> {
   spendWrite(context)
-  const { deps, form } = context
-  const name = form.text('name')
-  if (name === '' || name.length > NAME_LENGTH_MAX) {
-    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
-  }
+  const name = requireName(context)
   const values = readFields(context)
   if (Object.values(values).every((value) => value === '')) {
     throw refuseAt('utm_source', 'Fill in at least one field.')
   }
   const author = authorOf(context)
-  if (!(await deps.data.campaignTemplates.save({ author, name, values }))) {
+  if (!(await context.deps.data.campaignTemplates.save({ author, name, values }))) {
     throw refuseAt('name', `An account has at most ${TEMPLATES_MAX} templates. Delete one first.`)
   }
   return `${CAMPAIGNS_PATH}?done=saved`
@@ -64,14 +54,7 @@ function templatesPage(context: PageContext): Response {
       ${parts.card(
         'New template',
         parts.form(user, CAMPAIGNS_PATH, [
-          parts.field({
-            ...typed(context, 'name'),
-            label: 'Name',
-            required: true,
-            autocomplete: 'off',
-            hint: 'A template with the same name is replaced.',
-            extra: { maxlength: NAME_LENGTH_MAX },
-          }),
+          nameField(context, 'template'),
           html`<div class="columns small">${campaignInputs(context, values)}</div>`,
           parts.button('Save template'),
         ]),
@@ -82,19 +65,12 @@ function templatesPage(context: PageContext): Response {
 const EMPTY = html`<p>A template keeps the source, medium and other parameters that you add to URLs
   again and again. Choose it under Campaign when you create links.</p>`
 
-const templateTable = ({ user }: PageContext, templates: readonly CampaignTemplate[]): Html =>
+const templateTable = (context: PageContext, templates: readonly CampaignTemplate[]): Html =>
   parts.table('Your templates', templates, {
     Name: ({ name }) => name,
     Values: ({ values }) =>
       CAMPAIGN_FIELDS.filter(({ param }) => values[param] !== '')
         .map(({ param, label }) => `${label}: ${values[param]}`)
         .join(' · '),
-    'Delete it': {
-      isHidden: true,
-      cell: ({ id, name }) =>
-        parts.buttonForm(user, `${CAMPAIGNS_PATH}/delete`, 'Delete', {
-          values: { template: id },
-          title: `Delete the template ${name}`,
-        }),
-    },
+    'Delete it': deleteColumn(context, `${CAMPAIGNS_PATH}/delete`, 'template'),
   })

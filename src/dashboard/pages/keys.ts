@@ -204,7 +204,6 @@ function newKeyForm(context: PageContext): Html {
         label: 'Name',
         hint: 'The program that uses it, for example “Website”.',
         required: true,
-        autocomplete: 'off',
         extra: { maxlength: 60, autofocus: name.error !== undefined },
       }),
       parts.radios({
@@ -224,7 +223,6 @@ function newKeyForm(context: PageContext): Html {
         label: 'Sites whose pages may use the key',
         hint: `Only of a key that creates, for example “https://shop.example”. Separate several
           by commas. Browsers refuse it to the pages of all other sites.`,
-        autocomplete: 'off',
         extra: { spellcheck: 'false', maxlength: ORIGINS_LENGTH_MAX },
       }),
       parts.button('Create the key'),

@@ -2,6 +2,7 @@ import { type Grid, isTooSmall, LABEL_SIDE_MIN_MM, outsideOf, PAPERS } from '../
 import { type Html, html } from '../../lib/html.ts'
 import { LABEL_FORMATS_MAX, type LabelFormat } from '../../qr/label-formats.ts'
 import { authorOf, type PageContext, spendWrite } from '../auth/guard.ts'
+import { deleteColumn, deleteNamed, nameField, requireName } from '../cards/named-rows.ts'
 import { editor, signedInPages } from '../page-routes.ts'
 import { type NumberRule, parseNumber } from '../print-choice.ts'
 import { FormRefusal, refuseAt } from '../responses.ts'
@@ -11,8 +12,6 @@ import { page } from '../ui/layout.ts'
 
 export const FORMATS_PATH = '/app/print/formats'
 
-const NAME_LENGTH_MAX = 40
-
 /** Sheets of labels that an account has measured. */
 export const labelFormatPages = signedInPages({
   [`GET ${FORMATS_PATH}`]: editor(formatsPage, {
@@ -20,11 +19,7 @@ export const labelFormatPages = signedInPages({
   }),
   [`POST ${FORMATS_PATH}`]: editor(saveFormat, formatsPage),
   [`POST ${FORMATS_PATH}/delete`]: editor(async (context) => {
-    spendWrite(context)
-    const id = Number(context.form.text('format'))
-    if (Number.isSafeInteger(id)) {
-      await context.deps.data.labelFormats.delete({ author: authorOf(context), id })
-    }
+    await deleteNamed(context, 'format', context.deps.data.labelFormats.delete)
     return `${FORMATS_PATH}?done=deleted`
   }),
 })
@@ -47,11 +42,8 @@ const NAMES = Object.keys(MEASURES) as MeasureName[]
 
 async function saveFormat(context: PageContext): Promise<string> {
   spendWrite(context)
-  const { deps, form } = context
-  const name = form.text('name')
-  if (name === '' || name.length > NAME_LENGTH_MAX) {
-    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
-  }
+  const { deps } = context
+  const name = requireName(context)
   const author = authorOf(context)
   if (!(await deps.data.labelFormats.save({ author, name, grid: readGrid(context) }))) {
     throw refuseAt('name', `An account has at most ${LABEL_FORMATS_MAX} sheets. Delete one first.`)
@@ -106,14 +98,7 @@ function formatsPage(context: PageContext): Response {
       ${parts.card('New sheet', [
         html`<p>The measures are on the package of the labels, or take a ruler.</p>`,
         parts.form(user, FORMATS_PATH, [
-          parts.field({
-            ...typed(context, 'name'),
-            label: 'Name',
-            required: true,
-            autocomplete: 'off',
-            hint: 'A sheet with the same name is replaced.',
-            extra: { maxlength: NAME_LENGTH_MAX, placeholder: 'Herma 4474' },
-          }),
+          nameField(context, 'sheet', { placeholder: 'Herma 4474' }),
           parts.select({
             name: 'paper',
             label: 'Paper',
@@ -136,22 +121,14 @@ function measureField(context: PageContext, name: MeasureName): Html {
     label,
     type: 'number',
     required: true,
-    autocomplete: 'off',
     extra: { min, max, step: 10 ** -decimals },
   })
 }
 
-const formatTable = ({ user }: PageContext, formats: readonly LabelFormat[]): Html =>
+const formatTable = (context: PageContext, formats: readonly LabelFormat[]): Html =>
   parts.table('Your sheets', formats, {
     Name: ({ id, name }) => html`<a href="/app/print?labels=own-${id}">${name}</a>`,
     Labels: ({ grid }) => `${grid.columns} × ${grid.rows} on ${PAPERS[grid.paper].name}`,
     Size: ({ grid }) => `${grid.width} × ${grid.height} mm`,
-    'Delete it': {
-      isHidden: true,
-      cell: ({ id, name }) =>
-        parts.buttonForm(user, `${FORMATS_PATH}/delete`, 'Delete', {
-          values: { format: id },
-          title: `Delete the sheet ${name}`,
-        }),
-    },
+    'Delete it': deleteColumn(context, `${FORMATS_PATH}/delete`, 'sheet', 'format'),
   })

@@ -164,7 +164,7 @@ async function contentOf(context: PageContext, tab: Tab, state: ZonedState): Pro
       ${hits}
       <aside class="card" aria-label="QR code and destination">
         <a class="link-qr" href="${linkPath(link.code)}/qr"
-          title="QR code options and downloads">${qrPicture(link.code, { size: 160 })}</a>
+          title="QR code options and downloads">${qrPicture(link.code, 160)}</a>
         <p class="link-labels"><a href="/app/print?codes=${link.code}">Print labels</a></p>
         ${factsPart(context, state)}
       </aside>

@@ -206,7 +206,6 @@ function optionsCard(context: PageContext, choice: PrintChoice, state: FormState
       label: 'Text on every label',
       value: choice.caption,
       error: problems.caption,
-      autocomplete: 'off',
       extra: { maxlength: CAPTION_LENGTH_MAX, placeholder: 'Scan for details' },
     }),
     html`<p class="error" id="print-missing" role="status">${
@@ -249,7 +248,6 @@ function numberField({ query }: PageContext, choice: PrintChoice, name: NumberNa
     type: 'number',
     value: query[name] ?? String(choice.numbers[name]),
     error: choice.problems[name],
-    autocomplete: 'off',
     extra: { min, max, step: 10 ** -decimals },
   })
 }
@@ -300,7 +298,6 @@ const seriesFields = (
       label: 'Count scans as',
       value: query.word ?? 'table',
       error: problems.word,
-      autocomplete: 'off',
       hint: 'table becomes table-1, table-2 and so on.',
       extra: { maxlength: 16, spellcheck: 'false' },
     })}

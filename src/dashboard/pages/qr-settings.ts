@@ -5,13 +5,7 @@ import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { contentOf } from '../../qr/content.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
-import {
-  authorOf,
-  type CurrentUser,
-  type PageContext,
-  type Query,
-  spendWrite,
-} from '../auth/guard.ts'
+import { authorOf, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import {
   captionState,
   definedOf,
@@ -21,7 +15,7 @@ import {
   QR_SETTINGS_PATH,
   qrPreview,
 } from '../cards/link-qr.ts'
-import type { DashboardDeps } from '../deps.ts'
+import { deleteColumn, deleteNamed, nameField, requireName } from '../cards/named-rows.ts'
 import { safeNext } from '../errors.ts'
 import { editor, signedInPages, viewer } from '../page-routes.ts'
 import { fileResponse, refuseAt } from '../responses.ts'
@@ -39,7 +33,6 @@ import {
 
 /** The form around the file needs the rest of 64 KiB. */
 const LOGO_BYTES_MAX = 60 * 1024
-const NAME_LENGTH_MAX = 40
 
 /** The account's logo and presets. */
 export const qrSettingsPages = signedInPages({
@@ -65,12 +58,7 @@ export const qrSettingsPages = signedInPages({
   }),
   'POST /app/qr/presets': editor(savePreset, settingsPage),
   'POST /app/qr/presets/delete': editor(async (context) => {
-    const { deps, form } = context
-    spendWrite(context)
-    const id = Number(form.text('preset'))
-    if (Number.isSafeInteger(id)) {
-      await deps.data.qrSettings.deletePreset({ author: authorOf(context), id })
-    }
+    await deleteNamed(context, 'preset', context.deps.data.qrSettings.deletePreset)
     return `${QR_SETTINGS_PATH}?done=deleted`
   }),
 })
@@ -124,10 +112,7 @@ async function savePreset(context: PageContext): Promise<string> {
   const accountId = user.account.id
   spendWrite(context)
   const query = presetQuery(form)
-  const { name = '' } = query
-  if (name === '' || name.length > NAME_LENGTH_MAX) {
-    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
-  }
+  const name = requireName(context)
   const options = parsePrintOptions(apiQueryOf(query))
   const png = options.logo ? data.qrSettings.findLogo(accountId)?.png : undefined
   if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
@@ -157,7 +142,6 @@ const DONE = {
 }
 
 async function settingsPage(context: PageContext): Promise<Response> {
-  const { deps, user } = context
   const before = safeNext(pageBefore(context))
   return page(context, {
     title: 'QR codes',
@@ -166,7 +150,7 @@ async function settingsPage(context: PageContext): Promise<Response> {
     messages: DONE,
     main: html`
       ${logoCard(context)}
-      ${presetsCard(deps, user)}
+      ${presetsCard(context)}
       ${await newPresetCard(context)}`,
   })
 }
@@ -204,27 +188,24 @@ function logoCard(context: PageContext): Html {
   ])
 }
 
-function presetsCard({ data }: DashboardDeps, user: CurrentUser): Html {
-  const presets = data.qrSettings.listPresets(user.account.id)
-  const deleteButton = ({ id, name }: { id: number; name: string }) =>
-    parts.buttonForm(user, `${QR_SETTINGS_PATH}/presets/delete`, 'Delete', {
-      values: { preset: id },
-      title: `Delete the preset ${name}`,
-    })
+function presetsCard(context: PageContext): Html {
+  const { deps, user } = context
+  const presets = deps.data.qrSettings.listPresets(user.account.id)
   return parts.card(
     'Presets',
     presets.length > 0
       ? parts.table('Your presets', presets, {
           Name: ({ name }) => name,
           Options: ({ options }) => describeOptions(options),
-          'Delete it': { cell: deleteButton, isHidden: true },
+          'Delete it': deleteColumn(context, `${QR_SETTINGS_PATH}/presets/delete`, 'preset'),
         })
       : html`<p>A preset keeps your colors, logo and caption under a name. Create the first one
           below, or from the QR section of a link.</p>`,
   )
 }
 
-async function newPresetCard({ deps, user, query, form, refusal }: PageContext): Promise<Html> {
+async function newPresetCard(context: PageContext): Promise<Html> {
+  const { deps, user, query, form, refusal } = context
   const shown = refusal ? presetQuery(form) : query
   const hasLogo = deps.data.qrSettings.hasLogo(user.account.id)
   const found = parseQrChoice(shown)
@@ -238,16 +219,7 @@ async function newPresetCard({ deps, user, query, form, refusal }: PageContext):
     user,
     `${QR_SETTINGS_PATH}/presets`,
     [
-      parts.field({
-        name: 'name',
-        label: 'Name',
-        value: shown.name,
-        required: true,
-        autocomplete: 'off',
-        hint: 'A preset with the same name is replaced.',
-        error: errorOf(refusal, 'name'),
-        extra: { maxlength: NAME_LENGTH_MAX },
-      }),
+      nameField(context, 'preset', { initial: shown.name }),
       qrFields(choice, { hasLogo, hasCapitals: true }),
       parts.button('Save preset'),
     ],

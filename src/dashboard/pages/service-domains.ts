@@ -118,7 +118,6 @@ async function listPage(context: PageContext): Promise<Response> {
                 label: 'Domain',
                 hint: 'A name that you own. One with a website loses it here: choose one below it.',
                 required: true,
-                autocomplete: 'off',
                 extra: { maxlength: 300, placeholder: 'go.example', spellcheck: 'false' },
               }),
               domainFields(context, undefined),

@@ -197,7 +197,6 @@ const disableCard = (context: PageContext, { code }: FoundLink): Html =>
         ...typed(context, 'reason'),
         label: 'Reason',
         required: true,
-        autocomplete: 'off',
         extra: { maxlength: REASON_LENGTH_MAX },
       }),
       parts.button('Disable the link', 'danger'),

@@ -61,10 +61,14 @@ interface FieldProps {
   /** The problem of the value. Shown beside the field and read out with it. */
   error?: string | undefined
   required?: boolean
+  /** Default: off for a text or a number. */
   autocomplete?: string
   /** Further attributes, like `maxlength`, `autofocus` or `inputmode`. */
   extra?: Extra
 }
+
+/** Types of fields about links and settings: what was typed before for another one is no help. */
+const OF_LINKS = ['text', 'number']
 
 /** Characters of a value that a page shows again: as long as a destination may be. */
 const VALUE_LENGTH_MAX = 8192
@@ -81,7 +85,7 @@ export function field(props: FieldProps): Html {
     id: `field-${name}`,
     name,
     required: props.required,
-    autocomplete: props.autocomplete,
+    autocomplete: props.autocomplete ?? (OF_LINKS.includes(type) ? 'off' : undefined),
     'aria-invalid': error ? 'true' : undefined,
     'aria-describedby': describedBy.filter(Boolean).join(' ') || undefined,
     ...props.extra,
@@ -122,7 +126,6 @@ export type FieldOverrides = Partial<FieldProps>
 
 export const urlField = (props: FieldOverrides & Pick<FieldProps, 'name' | 'label'>): Html =>
   field({
-    autocomplete: 'off',
     ...props,
     extra: { placeholder: 'https://', inputmode: 'url', spellcheck: 'false', ...props.extra },
   })

@@ -69,8 +69,8 @@ export interface HitChart {
   now: number
   /** Hits per minute of the last half hour; undefined while they cannot be read. */
   recent: readonly number[] | undefined
-  /** Details of the hits of the range, and of the period before. Absent on a public page. */
-  visits?: Visits | undefined
+  /** Details of the hits of the range, and of the period before. */
+  visits: Visits
   visitsBefore?: Visits | undefined
   /** Advice while there are no hits. */
   empty: Html
@@ -82,36 +82,35 @@ interface SectionPaths {
   path: string
   /** Which links a report is about, as a query string that ends with `&`, or empty. */
   scope?: string
-  /** The source of refreshes, and the series as a file. Absent on a public page. */
-  live?: string
-  csv?: string
+  /** The source of refreshes, and the series as a file. */
+  live: string
+  csv: string
 }
 
 /** The section with its ranges and its table. Only the content of `#hits` refreshes itself. */
 export function hitSection(paths: SectionPaths, chart: HitChart): Html {
   const { scope = '', live, csv } = paths
   const { chosen } = chart
-  const id = 'hits'
-  const region = live ? liveRegion(id, `${live}?${scope}${chosen.query}`) : attributes({ id })
   return html`
     <section class="card" id="hits-section">
       <h2 class="visually-hidden">Hits</h2>
       ${rangeBar(paths, chart)}
-      <div ${region}>${summary(chart)}</div>
+      <div ${liveRegion('hits', `${live}?${scope}${chosen.query}`)}>${summary(chart)}</div>
       <div class="row apart">
         <details>
           <summary>Show as table</summary>
           <div id="hits-table">${dataTable(chart)}</div>
         </details>
-        ${csv && html`<p><a href="${csv}?${scope}${chosen.query}" download>Download as CSV</a></p>`}
+        <p><a href="${csv}?${scope}${chosen.query}" download>Download as CSV</a></p>
       </div>
     </section>`
 }
 
+type RangePaths = Pick<SectionPaths, 'path' | 'scope'>
 type RangeChart = Pick<HitChart, 'chosen' | 'range' | 'now'>
 
 /** The choice of a range. */
-export const rangeBar = (paths: SectionPaths, chart: RangeChart): Html => html`
+export const rangeBar = (paths: RangePaths, chart: RangeChart): Html => html`
   <div class="row apart">
     <nav class="tabs" aria-label="Time range"><ul>${ROLLING.map((preset) =>
       rangeTab(paths, chart.chosen, preset),
@@ -122,18 +121,18 @@ export const rangeBar = (paths: SectionPaths, chart: RangeChart): Html => html`
 const isChosen = ({ choice }: ChosenRange, preset: Preset): boolean =>
   'preset' in choice && choice.preset === preset
 
-function rangeTab(paths: SectionPaths, chosen: ChosenRange, preset: Preset): Html {
+function rangeTab(paths: RangePaths, chosen: ChosenRange, preset: Preset): Html {
   return html`<li><a ${rangeLink(paths, chosen, preset)}>${LABELS[preset]}</a></li>`
 }
 
-const rangeLink = ({ path, scope = '' }: SectionPaths, chosen: ChosenRange, preset: Preset) =>
+const rangeLink = ({ path, scope = '' }: RangePaths, chosen: ChosenRange, preset: Preset) =>
   attributes({
     href: `${path}?${scope}range=${preset}#hits-section`,
     'aria-current': isChosen(chosen, preset) ? 'true' : undefined,
   })
 
 /** Weeks, months and two dates, in a menu whose button shows which of them is chosen. */
-function otherRanges(paths: SectionPaths, chart: RangeChart): Html {
+function otherRanges(paths: RangePaths, chart: RangeChart): Html {
   const { chosen, range } = chart
   const { choice, typed } = chosen
   const preset = CALENDAR.find((one) => isChosen(chosen, one))
@@ -156,7 +155,7 @@ function otherRanges(paths: SectionPaths, chart: RangeChart): Html {
 }
 
 /** The form is shown below its button if the typed dates are refused. */
-function dateForm({ path, scope = '' }: SectionPaths, { chosen, range, now }: RangeChart): Html {
+function dateForm({ path, scope = '' }: RangePaths, { chosen, range, now }: RangeChart): Html {
   const { from, to, problem } = chosen.typed ?? {
     from: String(range.first),
     to: String(range.last),
@@ -231,7 +230,7 @@ function tiles(chart: HitChart): Html {
   const sum = sumOf(counts)
   const before = previous && sumOf(previous)
   const [now, earlier] = [partsOfHits(sum, visits), partsOfHits(before, visitsBefore)]
-  const scans = visits?.scans.byDay ?? []
+  const scans = visits.scans.byDay
   return html`<dl class="tiles" aria-label="Numbers ${periodOf(chart)}">
     ${tile('Hits', sum, before)}
     ${now && tile('Without bots', now.people, earlier?.people)}

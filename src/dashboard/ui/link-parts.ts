@@ -1,10 +1,10 @@
-import { decodePath } from '../../addresses/address.ts'
 import { readableHost } from '../../addresses/shown-host.ts'
 import type { PublicUrls } from '../../addresses/urls.ts'
 import type { DeadDestination } from '../../checks/store.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { toCode } from '../../lib/code.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
+import { decodePercent } from '../../lib/percent.ts'
 import type { CountedLink } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import type { CurrentUser } from '../auth/guard.ts'
@@ -47,8 +47,11 @@ export function addressText(url: string): string {
   const text = bare(url)
   const slash = text.indexOf('/')
   const path = text.slice(slash + 1)
-  return `${readableHost(text.slice(0, slash))}/${visible(decodePath(path) ?? path)}`
+  return `${readableHost(text.slice(0, slash))}/${visible(decodePercent(path) ?? path)}`
 }
+
+/** Characters of a field for a path: a short URL with the longest one, encoded. */
+export const PATH_MAX = 1000
 
 /** The domains of a select; an empty value is the primary one. */
 export const domainChoices = (
@@ -73,8 +76,8 @@ export const previewLink = (address: string, label = 'Preview'): Html =>
 export const linkPath = (code: string): string => `/app/links/${code}`
 
 /** The QR code on a light background, independent of the page’s colors. */
-export const qrPicture = (code: string, { size, query = '' }: { size: number; query?: string }) =>
-  html`<img class="qr" src="${linkPath(code)}/qr.svg${query}" width="${size}" height="${size}"
+export const qrPicture = (code: string, size: number) =>
+  html`<img class="qr" src="${linkPath(code)}/qr.svg" width="${size}" height="${size}"
     alt="QR code of ${code}">`
 
 /** Attributes of a form whose response replaces `#main`. */

@@ -123,7 +123,6 @@ export function qrFields(
         name: 'captionText',
         label: 'Your own text',
         value: isOwn ? texts.caption : '',
-        autocomplete: 'off',
         extra: { maxlength: CAPTION_LENGTH_MAX, ...invalid(errors.caption) },
       })}
     </div>
@@ -132,7 +131,6 @@ export function qrFields(
       name: 'ref',
       label: 'Count scans apart as',
       value: texts.ref,
-      autocomplete: 'off',
       hint: `Added to the address in the code as ?ref=, so that Analytics tells scans from clicks.
         Use a word such as poster for each place, or none.`,
       extra: { maxlength: REF_LENGTH_MAX, spellcheck: 'false', ...invalid(errors.ref) },
@@ -144,7 +142,6 @@ export function qrFields(
         label: 'Width on paper (mm)',
         value: texts.mm,
         type: 'number',
-        autocomplete: 'off',
         extra: { min: MM_MIN, max: MM_MAX, step: 0.1, placeholder: '40', ...invalid(errors.mm) },
       })}
       ${parts.field({
@@ -152,7 +149,6 @@ export function qrFields(
         label: 'Width of the PNG (px)',
         value: texts.size,
         type: 'number',
-        autocomplete: 'off',
         extra: { min: SIZE_MIN_PX, max: PRINT_SIZE_MAX_PX, step: 1, ...invalid(errors.size) },
       })}
       ${parts.field({
@@ -160,7 +156,6 @@ export function qrFields(
         label: 'Margin (modules)',
         value: texts.margin,
         type: 'number',
-        autocomplete: 'off',
         extra: { min: 0, max: MARGIN_MAX_MODULES, step: 1, ...invalid(errors.margin) },
       })}
       ${parts.select({

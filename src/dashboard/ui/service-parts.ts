@@ -1,3 +1,4 @@
+import { DNS_NAME_MAX } from '../../addresses/address.ts'
 import type { Code } from '../../lib/code.ts'
 import { type Html, html, type Value } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
@@ -76,7 +77,7 @@ export function serviceLinkTable(
       menuLink('Details', path),
       hasAccounts && menuLink('Its account', accountPath(link)),
       menuLink('Disable…', `${path}#disable`),
-      host && host.length <= HOST_LENGTH_MAX && menuLink('Block its host…', blockPath(host)),
+      host && host.length <= DNS_NAME_MAX && menuLink('Block its host…', blockPath(host)),
     ])
   }
   const accountOf = (link: Link) => {
@@ -97,9 +98,6 @@ export function serviceLinkTable(
   }
   return parts.table(caption, links, columns, { widths: `l - ${hasAccounts ? 'm ' : ''}s - x` })
 }
-
-/** The longest name that DNS can carry. */
-const HOST_LENGTH_MAX = 253
 
 /** The form that blocks the host, filled in. */
 const blockPath = (host: string) => `${PATH}/hosts?${new URLSearchParams({ host })}`

@@ -1,5 +1,7 @@
+import { DNS_NAME_MAX } from '../../addresses/address.ts'
 import { readableHost } from '../../addresses/shown-host.ts'
 import { type Html, html } from '../../lib/html.ts'
+import { decodePercent } from '../../lib/percent.ts'
 
 /**
  * Shortens a destination for a page, to about 200 characters, and decodes what people read. The
@@ -12,8 +14,6 @@ import { type Html, html } from '../../lib/html.ts'
 const SHOWN_MAX = 200
 const USER_MAX = 30
 const HOST_MAX = 80
-/** Longer hosts are not parsed: no DNS name has more characters. */
-const HOST_PARSED_MAX = 253
 /** One character takes at most twelve when it is encoded. */
 const ENCODED_MAX = 12
 
@@ -74,7 +74,7 @@ export function markMatch(parts: readonly string[], search: string): Html[] {
 function shownHost(host: string): string {
   const isAscii = /^[\x21-\x7e]*$/.test(host)
   const parsed =
-    isAscii || host.length > HOST_PARSED_MAX ? undefined : URL.parse(`http://${host}`)?.host
+    isAscii || host.length > DNS_NAME_MAX ? undefined : URL.parse(`http://${host}`)?.host
   const shown = isAscii ? host : (parsed ?? inAscii(host.slice(-HOST_MAX)))
   return shown.length > HOST_MAX ? `…${shown.slice(-HOST_MAX)}` : readableHost(shown)
 }
@@ -97,17 +97,9 @@ const READABLE = /^[\p{L}\p{M}\p{N}\p{Emoji_Presentation}]$/u
 /** Path, query and fragment as people read them. What is encoded in ASCII stays encoded. */
 export const readable = (text: string): string =>
   inAscii(text).replace(/(?:%[89a-f][\da-f])+/gi, (encoded) => {
-    const decoded = decodedPath(encoded)
+    const decoded = decodePercent(encoded)
     if (decoded === undefined) return encoded
     return [...decoded]
       .map((character) => (READABLE.test(character) ? character : encodeURIComponent(character)))
       .join('')
   })
-
-function decodedPath(encoded: string): string | undefined {
-  try {
-    return decodeURIComponent(encoded)
-  } catch {
-    return undefined
-  }
-}

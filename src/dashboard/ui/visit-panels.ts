@@ -24,16 +24,16 @@ const ROWS = 10
 
 export interface VisitSection {
   visits: Visits
-  /** The period before. Absent on a public page, and if its details are not known. */
+  /** The period before. Absent if its details are not known. */
   before?: Visits | undefined
   days: DayRange
   /** Whether details are recorded, and countries known. */
   isOn: boolean
   hasCountries: boolean
-  /** The page and the file of all values of a panel. Absent on a public page. */
-  paths?: (kind: StoredKind) => { all: string; csv: string }
+  /** The page and the file of all values of a panel. */
+  paths: (kind: StoredKind) => { all: string; csv: string }
   /** Words that codes of the account were made with: visits with them are scans. */
-  refs?: readonly string[]
+  refs: readonly string[]
 }
 
 export function visitSection(section: VisitSection): Html {
@@ -73,7 +73,7 @@ function periodOf({ from, to }: DayRange): string {
 }
 
 /** The visits from printed codes. Absent for an account without such codes. */
-function scanPanel({ visits, before, paths, refs = [] }: VisitSection): Html | false {
+function scanPanel({ visits, before, paths, refs }: VisitSection): Html | false {
   const scans = scansOf(visits, refs)
   const hits = scans.reduce((sum, scan) => sum + scan.hits, 0)
   const hasOwn = refs.some((ref) => ref !== DASHBOARD_REF)
@@ -97,22 +97,18 @@ export const scansOf = ({ values }: Visits, refs: readonly string[]): VisitValue
   values.scan.filter(({ value }) => isWordOf(refs, value))
 
 /** The page and the file of all values. */
-function valueLinks(kind: StoredKind, count: number, paths: VisitSection['paths']): Html | false {
-  const links = paths?.(kind)
-  return (
-    links !== undefined &&
-    html`<p class="row">
-      ${count > ROWS && html`<a href="${links.all}">All ${parts.count(count)}</a>`}
-      <a href="${links.csv}" download aria-label="Download ${PANELS[kind].title} as CSV">CSV</a>
-    </p>`
-  )
+function valueLinks(kind: StoredKind, count: number, paths: VisitSection['paths']): Html {
+  const { all, csv } = paths(kind)
+  return html`<p class="row">
+    ${count > ROWS && html`<a href="${all}">All ${parts.count(count)}</a>`}
+    <a href="${csv}" download aria-label="Download ${PANELS[kind].title} as CSV">CSV</a>
+  </p>`
 }
 
 function panel({ visits, before, hasCountries, paths }: VisitSection, kind: VisitKind): Html {
   const { title } = PANELS[kind]
   const values = visits.values[kind]
   const isMissing = kind === 'country' && !hasCountries && values.length === 0
-  if (isMissing && !paths) return html``
   return html`
     <section aria-labelledby="panel-${kind}">
       <h3 id="panel-${kind}">${title}</h3>
