@@ -87,12 +87,13 @@ export class Pebble implements AsyncDisposable {
     const folder = temporaryFolder()
     const { authority } = createCertificate(folder.path)
     const pebble = new Pebble({ ...options, folder } as never, authority)
-    await eventually('Pebble answers', () =>
-      pebble.fetch(pebble.directory, {}).then(
-        ({ ok }) => ok,
+    const isUp = (answer: Promise<unknown>) =>
+      answer.then(
+        () => true,
         () => false,
-      ),
-    )
+      )
+    await eventually('Pebble answers', () => isUp(pebble.fetch(pebble.directory, {})))
+    await eventually('its name server answers', () => isUp(fetch(pebble.#dnsManagement)))
     return pebble
   }
 
