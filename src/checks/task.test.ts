@@ -316,6 +316,15 @@ test('accounts take turns: many links of one do not delay those of another', asy
   expect([requests.length, new Set(requests).size]).toEqual([303, 303])
 })
 
+test('more accounts than fit into a page have all of their links checked without a pause', async () => {
+  using folder = temporaryFolder()
+  using app = setUp(folder.path)
+  for (let n = 0; n < 300; n++) app.link(`https://site-${n}.example/`, 1, 1 + (n % 100))
+  await app.makeDue()
+  await app.run()
+  expect(new Set(app.world.requests).size).toBe(300)
+})
+
 test('while a host takes its time, other links are checked and their results stored', async () => {
   using folder = temporaryFolder()
   using app = setUp(folder.path)

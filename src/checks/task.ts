@@ -141,11 +141,12 @@ function reads(db: Database, baseUrl: string) {
        WHERE account_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?) c
      JOIN links l ON l.id = c.link_id LEFT JOIN hits h ON h.link_id = l.id ORDER BY due_at`,
   )
-  /** The last account of the page before this one. */
+  /** The last account of the page before this one; 0: the next page begins with the first one. */
   let last = 0
   return {
     /** Accounts take turns. `isPart`: there may be more. */
     listDue(now: number) {
+      const isLaterPage = last > 0
       const found = accounts.all(last, now)
       last = found.length === PAGE.due ? (found.at(-1)?.id ?? 0) : 0
       const share = Math.ceil(PAGE.due / found.length)
@@ -153,7 +154,7 @@ function reads(db: Database, baseUrl: string) {
       const turns = lists.flatMap((list) => list.map((one, turn) => ({ ...one, turn })))
       return {
         due: turns.sort((a, b) => a.turn - b.turn),
-        isPart: last > 0 || lists.some(({ length }) => length === share),
+        isPart: isLaterPage || last > 0 || lists.some(({ length }) => length === share),
       }
     },
     sweep: db.prepare<Candidate, [number]>(

@@ -285,7 +285,7 @@ export class RedirectThread {
     const observed = this.#settings.logsRequests
       ? logged(timedFollow, { note, monotonic })
       : timedFollow
-    // A longer part of the path may be an alias.
+    // A route of the service, or an alias of several segments, may have the path.
     const isElsewhere = ({ text, rest }: FollowRequest) =>
       rest !== undefined && this.#codes?.mayContinue(text) !== false
     return (request, peer) =>
