@@ -2,6 +2,75 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { subjects } from './data.ts'
 import { migrate } from './db/migrate.ts'
+import type { Subject, WriteContext } from './db/subject.ts'
+
+/** Tables with rows for each link, alias, event or visit. */
+const LARGE =
+  'links|aliases|hits|hit_days|link_events|link_event_links|link_checks|link_tags|visits'
+
+/** A count at the start of the service, and a removal that reads the 500 oldest events. */
+const ALLOWED = ['SELECT count(*) AS n FROM aliases', 'DELETE FROM link_events']
+
+interface Step {
+  id: number
+  parent: number
+  detail: string
+}
+
+type AnySubject = Subject<
+  unknown,
+  Record<string, (db: Database) => unknown>,
+  Record<string, { prepare(db: Database, host: WriteContext): unknown }>
+>
+
+/** The statements that the subjects prepare when they are opened. */
+function statementsOf(db: Database): Set<string> {
+  const found = new Set<string>()
+  const recording = new Proxy(db, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target)
+      if (name !== 'prepare' && name !== 'query') {
+        return typeof value === 'function' ? value.bind(target) : value
+      }
+      return (sql: string) => {
+        found.add(sql)
+        return value.call(target, sql)
+      }
+    },
+  })
+  const host = { id: '', forgetAccount: () => {} }
+  for (const { reads, scans, writes, onEvents, forget } of Object.values<AnySubject>(subjects)) {
+    reads(recording)
+    for (const prepare of Object.values(scans)) prepare(recording)
+    for (const { prepare } of Object.values(writes)) prepare(recording, host)
+    onEvents?.(recording)
+    for (const sql of forget) found.add(sql)
+  }
+  return found
+}
+
+/** Steps that read a whole large table, or all links of an account for each row of a result. */
+function readsTooMuch(db: Database, sql: string): boolean {
+  const steps = db.prepare<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all()
+  const isRepeated = ({ parent }: Step): boolean => {
+    const above = steps.find(({ id }) => id === parent)
+    return above !== undefined && (/^CORRELATED/.test(above.detail) || isRepeated(above))
+  }
+  return steps.some(
+    (step) =>
+      new RegExp(`^SCAN (${LARGE})\\b`).test(step.detail) ||
+      (/^SEARCH links .*\(account_id=\?\)$/.test(step.detail) && isRepeated(step)),
+  )
+}
+
+test('no statement reads a whole large table, or all links of an account for each row', () => {
+  const db = new Database(':memory:')
+  migrate(db)
+  const statements = [...statementsOf(db)]
+  expect(statements.length).toBeGreaterThan(250)
+  const found = statements.filter((sql) => readsTooMuch(db, sql))
+  expect(found.filter((sql) => !ALLOWED.some((start) => sql.startsWith(start)))).toEqual([])
+})
 
 test.each(Object.entries(subjects))('operations of %s have different names', (_, one) => {
   const db = new Database(':memory:')

@@ -40,7 +40,8 @@ export function nextSlot(linkId: number, now: number): number {
 }
 
 export const checks = subject({
-  forget: ['DELETE FROM link_checks WHERE account_id = ?1'],
+  // A trigger removes the check of a removed link.
+  forget: [],
 
   reads(db) {
     const among = db.prepare<DeadDestination, [string]>(

@@ -27,14 +27,17 @@ export interface EventPage {
   before?: string | undefined
 }
 
+/** Reads the links of an event one by one and ends after three, however many the account has. */
 const rowsOf = (db: Database, where: string, before = 'before') =>
   db.prepare<EventRow, [number, number, number]>(
     `SELECT id, at, kind, actor_kind AS actorKind, actor, ${before} AS before, after, links, (
-       SELECT json_group_array(code) FROM (SELECT code FROM links
-         WHERE links.account_id = link_events.account_id AND (links.id = link_events.link_id
-           OR links.id IN (SELECT link_id FROM link_event_links WHERE event_id = link_events.id))
-         ORDER BY links.id LIMIT 3)) AS codes
-     FROM link_events WHERE ${where} LIMIT ?3`,
+       SELECT json_group_array(code) FROM (
+         SELECT code FROM (
+           SELECT event.link_id AS link_id WHERE event.link_id IS NOT NULL
+           UNION ALL SELECT link_id FROM link_event_links WHERE event_id = event.id)
+         CROSS JOIN links ON links.id = link_id AND links.account_id = event.account_id
+         LIMIT 3)) AS codes
+     FROM link_events AS event WHERE ${where} LIMIT ?3`,
   )
 
 /** One more row than a page has tells whether another one follows. */
