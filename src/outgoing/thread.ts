@@ -148,6 +148,8 @@ export class Outgoing {
   readonly #thread: LazyThread<OutgoingFunctions>
   readonly #woken = new Set<string>()
   #port: MessagePort | undefined
+  #retry: Timer | undefined
+  #isClosed = false
 
   constructor({ start, settings, calls, log }: OutgoingOptions) {
     const failed = (fields: { task: string; reason: string }) =>
@@ -158,20 +160,28 @@ export class Outgoing {
         const port = this.#openPort()
         return { settings: { ...settings(), port }, transfer: [port] }
       },
-      onRestart: () => {
-        for (const task of this.#woken) this.wake(task)
-      },
+      onRestart: () => this.#wakeAll(),
     })
   }
 
   /** Tells a task that there is work. The first call starts the thread. */
   wake(task: string): void {
     this.#woken.add(task)
-    // The end of a thread is logged, and it is started again.
-    void this.#thread.call('wake', task).catch(() => {})
+    // A thread that has ended is started again. One whose first start has failed is not.
+    void this.#thread.call('wake', task).catch(() => {
+      if (!this.#isClosed) this.#retry ??= setTimeout(() => this.#wakeAll(), RETRY_MS)
+    })
+  }
+
+  #wakeAll(): void {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    for (const task of this.#woken) this.wake(task)
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
     await this.#thread.close()
     this.#port?.close()
   }

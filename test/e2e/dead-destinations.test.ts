@@ -107,11 +107,11 @@ test('with it, a followed link is checked by the thread, which connects to nothi
   expect(app.log.join()).not.toContain(site.url)
 })
 
-test('a thread that ends is started again, and goes on with what is due', async () => {
+test('a thread that does not start or ends is started again, and goes on with what is due', async () => {
   const workers: Worker[] = []
   const openWorker = (url: URL) => {
     const worker = openQuickWorker(url)
-    if (url.pathname.endsWith('/outgoing.ts')) workers.push(worker)
+    if (url.pathname.endsWith('/outgoing.ts') && workers.push(worker) === 1) worker.terminate()
     return worker
   }
   await using app = await testApp({ env: ON, openWorker })
@@ -122,11 +122,14 @@ test('a thread that ends is started again, and goes on with what is due', async 
   )
   const { data } = app.administration
   const linkIds = [data.links.findByCode(CODE as never)?.id ?? 0]
-  await data.checks.schedule({ linkIds, now: app.now() - 8 * DAY })
-  await eventually('the thread runs', () => workers.length > 0)
-  for (const worker of workers) worker.terminate()
-  await eventually('it is checked', () => (rowOf(app)?.status ?? null) !== null)
-  await eventually('the log says so', () => app.log.some((line) => /thread.restarted/.test(line)))
+  await data.checks.schedule({ linkIds, now: app.now() - 15 * DAY })
+  const isChecked = () => (rowOf(app)?.status ?? null) !== null
+  await eventually('it is checked by the second thread', isChecked)
+  app.administer(({ db }) => db.run('UPDATE link_checks SET status = NULL, due_at = 0'))
+  workers.at(-1)?.terminate()
+  await eventually('it is checked by the third thread', isChecked)
+  expect(workers).toHaveLength(3)
+  expect(app.log.filter((line) => /thread.restarted/.test(line))).toHaveLength(1)
 })
 
 test('the checker has a page for those who find it in their logs', async () => {
