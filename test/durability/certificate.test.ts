@@ -9,8 +9,8 @@ import { temporaryFolder } from '../support/folder.ts'
 import { openTls } from '../support/https.ts'
 import { acmeSettings, Pebble } from '../support/pebble.ts'
 import { freePort } from '../support/ports.ts'
+import { SEED } from '../support/seed.ts'
 import { testWith } from '../support/tools.ts'
-import { SEED } from './lib/seeded-random.ts'
 
 /** The certificate of a service that is killed: orders are not repeated, and files are whole. */
 

@@ -6,8 +6,9 @@ import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { eventually, START, type TestApp, testApp } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { SEED } from '../support/seed.ts'
 import { findFaketime, testWith } from '../support/tools.ts'
-import { SEED, SeededRandom } from './lib/seeded-random.ts'
+import { SeededRandom } from './lib/seeded-random.ts'
 
 /**
  * A wall clock that is set ahead or back. Budgets go by a clock that cannot be set; keys that end,

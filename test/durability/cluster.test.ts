@@ -1,10 +1,10 @@
 import { expect } from 'bun:test'
 import { temporaryFolder } from '../support/folder.ts'
+import { SEED } from '../support/seed.ts'
 import { testWith } from '../support/tools.ts'
 import { FAULTS } from './lib/cluster-faults.ts'
 import { runClusterRounds } from './lib/cluster-rounds.ts'
 import { buildMutant } from './lib/mutant.ts'
-import { SEED } from './lib/seeded-random.ts'
 
 /**
  * Several hosts with one log: nothing that a client was told is lost or done twice when hosts,
@@ -22,7 +22,7 @@ const FEW_CODES = {
   ] as const,
 }
 
-const title = `faults amid requests to ${HOSTS} hosts, ${ROUNDS} rounds (DURABILITY_SEED=${SEED})`
+const title = `faults amid requests to ${HOSTS} hosts, ${ROUNDS} rounds (seed ${SEED})`
 testWith('postgres')(
   title,
   async () => {
@@ -34,7 +34,7 @@ testWith('postgres')(
       seed: SEED,
       hosts: HOSTS,
     })
-    console.log(`cluster (DURABILITY_SEED=${SEED}):`, JSON.stringify(seen))
+    console.log(`cluster (seed ${SEED}):`, JSON.stringify(seen))
     expect(problems).toEqual([])
     // Else the rounds showed nothing.
     expect(seen.rounds).toBe(ROUNDS)

@@ -14,8 +14,9 @@ import { join } from 'node:path'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolderInMemory as temporaryFolder } from '../support/folder.ts'
+import { SEED } from '../support/seed.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
-import { SEED, SeededRandom } from './lib/seeded-random.ts'
+import { SeededRandom } from './lib/seeded-random.ts'
 
 /**
  * A data folder with a damaged file is refused with words that name the file and the way out, and

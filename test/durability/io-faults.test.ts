@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
 import { makeAccount, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { SEED } from '../support/seed.ts'
 import { testWith } from '../support/tools.ts'
 import { DiskFault, type FaultWords } from './lib/disk-fault.ts'
-import { SEED, SeededRandom } from './lib/seeded-random.ts'
+import { SeededRandom } from './lib/seeded-random.ts'
 
 const testTraced = testWith('strace')
 

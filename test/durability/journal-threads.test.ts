@@ -6,8 +6,9 @@ import { HitCounts, journalFile } from '../../src/hits/hits.ts'
 import { findJournalPosition, hitReads } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
+import { SEED } from '../support/seed.ts'
 import { openHits, progressFile, THREADS } from './lib/journal-process.ts'
-import { SEED, SeededRandom } from './lib/seeded-random.ts'
+import { SeededRandom } from './lib/seeded-random.ts'
 
 /**
  * Threads that append to one journal are killed at random moments, also in the middle of an append.

@@ -6,7 +6,7 @@ import { seededRandom } from '../../bench/lib/realistic-urls.ts'
 import { command, makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { SEED } from './lib/seeded-random.ts'
+import { SEED } from '../support/seed.ts'
 
 /** The long form: npm run test:durability -- kill-hand-over */
 const ROUNDS = Number(process.env.KILL_HAND_OVER_ROUNDS ?? 6)
@@ -52,7 +52,7 @@ function historyProblems(env: Settings): unknown[] {
     .values(FROM)
 }
 
-const TITLE = `${ROUNDS} kills while links move: each has one account (DURABILITY_SEED=${SEED})`
+const TITLE = `${ROUNDS} kills while links move: each has one account (seed ${SEED})`
 
 test(TITLE, async () => {
   using folder = temporaryFolder()

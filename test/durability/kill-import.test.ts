@@ -12,7 +12,7 @@ import {
   unlimited,
 } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { SEED } from './lib/seeded-random.ts'
+import { SEED } from '../support/seed.ts'
 
 /** The long form: npm run test:durability -- kill-import */
 const ROUNDS = Number(process.env.KILL_IMPORT_ROUNDS ?? 3)
@@ -52,7 +52,7 @@ function contentOf(env: Settings): unknown[] {
 }
 
 test(
-  `${ROUNDS} kills of an import or the service, then again: as without (DURABILITY_SEED=${SEED})`,
+  `${ROUNDS} kills of an import or the service, then again: as without (seed ${SEED})`,
   async () => {
     using folder = temporaryFolder()
     const file = join(folder.path, 'links.csv')

@@ -8,7 +8,7 @@ import { command, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { nextRelease } from '../support/next-release.ts'
 import { readKnown, releases, unpackRelease } from '../support/release-folder.ts'
-import { SEED } from './lib/seeded-random.ts'
+import { SEED } from '../support/seed.ts'
 
 /**
  * The release after this one upgrades a folder of the newest stored one, and is killed meanwhile.
@@ -66,7 +66,7 @@ async function goBack(path: string, settings: Record<string, string>): Promise<v
   expect(await command(words.split(' '), settings)).toMatchObject({ code: 0 })
 }
 
-test(`${ROUNDS} kills of an upgrade lose nothing (DURABILITY_SEED=${SEED})`, async () => {
+test(`${ROUNDS} kills of an upgrade lose nothing (seed ${SEED})`, async () => {
   using folder = temporaryFolder()
   using next = nextRelease()
   const [runtime = '', main = ''] = next.words

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { makeAccount, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder, temporaryFolderInMemory } from '../support/folder.ts'
+import { SEED } from '../support/seed.ts'
 import { testWith } from '../support/tools.ts'
 import { cutPowerAtEverySync, type Recording } from './lib/crash-check.ts'
 import { buildMutant, type Mutation } from './lib/mutant.ts'
 import { Clients, filesOf, tracedKey } from './lib/recorded-run.ts'
-import { SEED, SeededRandom } from './lib/seeded-random.ts'
+import { SeededRandom } from './lib/seeded-random.ts'
 import { readTraces, type TraceEvent, traced } from './lib/trace.ts'
 
 const testTraced = testWith('strace')

@@ -14,15 +14,14 @@ import {
 import { ENDPOINTS, nameOf } from '../support/endpoints.ts'
 import { addManager } from '../support/members.ts'
 import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
+import { SEED } from '../support/seed.ts'
 
 /**
  * Random requests made from the published API description, and judged by it. The long form:
- * `FUZZ_REQUESTS=20000 bun test test/e2e/fuzz.test.ts --timeout 3600000`. A failure names its seed;
- * `FUZZ_SEED` repeats it.
+ * npm run test:durability -- fuzz
  */
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 1500)
-const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const TIMEOUT_MS = 60_000 + REQUESTS * 100
 
 interface Fuzzed {

@@ -9,13 +9,13 @@ import { type ImportedRow, runImport, type Send } from '../../src/import/run.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { sharedRows } from '../support/database.ts'
 import { fileOf } from '../support/imported.ts'
+import { SEED } from '../support/seed.ts'
 
 /**
  * A dry run has the results of the import where rows have nothing in common, and the same import
  * again changes nothing.
  */
 
-const SEED = Number(process.env.DRY_RUN_SEED ?? Date.now() % 2 ** 31)
 const ROUNDS = Number(process.env.DRY_RUN_ROUNDS ?? 30)
 const ROWS_MAX = 30
 

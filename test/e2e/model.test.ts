@@ -6,15 +6,14 @@ import { commands } from '../model/commands.ts'
 import { Model } from '../model/model.ts'
 import { SETTINGS, Service } from '../model/service.ts'
 import { ENDPOINTS, nameOf } from '../support/endpoints.ts'
+import { SEED } from '../support/seed.ts'
 
 /**
  * Random histories of the whole service, each answer held against a model of the contract. The long
- * form: `MODEL_RUNS=1000 bun test test/e2e/model.test.ts --timeout 3600000`. A failure names its
- * seed; `MODEL_SEED` takes it back.
+ * form: npm run test:durability -- model
  */
 
 const RUNS = Number(process.env.MODEL_RUNS ?? 5)
-const SEED = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const COMMANDS = 50
 /** With so many runs, one that never meets one of the contract's answers is a fault of the test. */
 const ENOUGH_RUNS = 30

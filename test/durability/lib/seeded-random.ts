@@ -28,6 +28,3 @@ export class SeededRandom {
     return Buffer.from(Array.from({ length }, () => this.below(256)))
   }
 }
-
-/** Of this run: `DURABILITY_SEED`, or a new one. Test titles show it, so that a failure does. */
-export const SEED = Number(process.env.DURABILITY_SEED ?? Math.floor(Math.random() * 2 ** 31))
