@@ -83,7 +83,6 @@ export function openDashboard({ config, common, access }: DashboardOptions) {
   }
   const { oidc: settings, passwordSignIn } = config
   const redirectUri = `${baseUrl}${OIDC_CALLBACK}`
-  const takeOverMs = config.clusterUrl ? MINUTE : undefined
   return {
     ...common,
     access,
@@ -100,7 +99,7 @@ export function openDashboard({ config, common, access }: DashboardOptions) {
     checks: config.checkDestinations ? data.checks : undefined,
     /** Epoch ms; undefined if no backup was recorded. */
     lastBackupAt: () => lastBackupAt(config.dataDir),
-    deletion: new AccountDeletion({ data, links, log, takeOverMs }),
+    deletion: new AccountDeletion({ data, links, log }),
     sessions: new Sessions({
       data,
       hasher,

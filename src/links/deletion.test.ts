@@ -49,20 +49,22 @@ test('the history of a closed account goes in parts, after its links', async () 
   expect(calls).toEqual(['events', 'events', 'events', 'events', 'remove'])
 })
 
-test('in a cluster, a deletion that another host has left unfinished is taken over', async () => {
+test('a deletion that has failed, or that another host of the cluster has left, is resumed', async () => {
   const removed: number[] = []
   const deleted: number[] = []
+  let failures = 2
   const deletion = new AccountDeletion({
     data: accountsWith({
       listDeleted: () => [...deleted],
       async remove({ accountId }) {
+        if (failures-- > 0) throw new Error('the disk is full')
         deleted.splice(deleted.indexOf(accountId), 1)
         removed.push(accountId)
       },
     }),
     links: { deleteSome: async () => 0 },
     log: createLog({ level: 'silent' }),
-    takeOverMs: 1,
+    resumeMs: 1,
   })
   deleted.push(7)
   await eventually('the account is removed', () => removed.length > 0)

@@ -4,7 +4,7 @@ import type { Account, AccountId } from '../accounts/store.ts'
 import { authorOf } from '../db/author.ts'
 import type { DataOf } from '../db/subject.ts'
 import { AppError } from '../errors.ts'
-import { type Clock, SECOND } from '../lib/clock.ts'
+import { type Clock, MINUTE, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import type { Kit } from './kit.ts'
@@ -110,29 +110,26 @@ interface AccountDeletionOptions {
   }
   links: Pick<LinkWriter, 'deleteSome'>
   log: Log
-  /**
-   * In a cluster: interval of looking for deletions that another host has begun and not finished.
-   * If that host is still deleting, both delete.
-   */
-  takeOverMs?: number | undefined
+  /** Interval of looking for unfinished deletions. Default: a minute. */
+  resumeMs?: number
 }
 
 /**
- * Deletes closed accounts, all their links and their history, in batches. Resumes what a stop has
- * interrupted.
+ * Deletes closed accounts, all their links and their history, in batches. Resumes what a stop or a
+ * failure has interrupted, and what another host of the cluster has not finished: if that host is
+ * still deleting, both delete.
  */
 export class AccountDeletion {
   readonly #options: AccountDeletionOptions
   readonly #queued = new Set<AccountId>()
-  readonly #timer: Timer | undefined
+  readonly #timer: Timer
   #closing = false
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: AccountDeletionOptions) {
     this.#options = options
     this.#resume()
-    if (options.takeOverMs === undefined) return
-    this.#timer = setInterval(() => this.#resume(), options.takeOverMs)
+    this.#timer = setInterval(() => this.#resume(), options.resumeMs ?? MINUTE)
     this.#timer.unref()
   }
 
