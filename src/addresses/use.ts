@@ -21,7 +21,8 @@ export const domainUses = perConnection((db: Database) => {
   const hostOf = (domainId: number): string | null => known.get(domainId)?.host ?? null
   return {
     /** The domain, or the primary one if that was removed. */
-    existing: (domainId: number): number => (known.get(domainId) === null ? PRIMARY_ID : domainId),
+    existing: (domainId: number): number =>
+      isOnPrimary({ domainId }) || known.get(domainId) === null ? PRIMARY_ID : domainId,
     /** As `PublicUrls` does, on the threads that have none. */
     hostOf,
     textOf: ({ domainId, path }: Address): string => addressText({ host: hostOf(domainId), path }),

@@ -103,19 +103,23 @@ function importer(db: Database) {
   const accounts = accountCounts(db)
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
+  const addHits = importedHits(db)
   const keep = linkKeeper(db)
   const record = eventRecorder(db)
   return (message: ImportMessage): ImportResult => {
     const { author: by } = message
     const { accountId } = by
     const links: number[] = []
+    let hits = 0
     const before = accounts.stored(accountId)
     const result = decideAll(message, { addresses, before }, (row, secrets, aliases) => {
       const link = insert(row, secrets, { accountId, aliases })
       links.push(link.id)
+      hits += row.hits
       return link
     })
     accounts.add(accountId, result.stored)
+    addHits(accountId, hits)
     const restored = result.restored.map(({ id }) => id).filter(keep)
     record({ kind: 'created', accountId, links, by, after: { imported: true }, isPart: true })
     record({ kind: 'restored', accountId, links: restored, by, isPart: true })
@@ -340,7 +344,9 @@ function rowInserter(db: Database) {
   const insert = linkInserter(db)
   const rows = aliasRows(db)
   const domains = domainUses(db)
-  const addHits = importedHits(db)
+  const addHits = db.prepare<null, [number, AccountId, number]>(
+    'INSERT INTO hits (link_id, account_id, count, imported) VALUES (?1, ?2, ?3, ?3)',
+  )
   return (
     row: StoredRow,
     secrets: LinkSecrets,
@@ -358,16 +364,13 @@ function rowInserter(db: Database) {
       rows.add(link.id, alias, hasAddress(row.aliasesAnyCase, alias))
     }
     if (row.displayed && hasAddress(aliases, row.displayed)) rows.display(link.id, row.displayed)
-    if (row.hits > 0) addHits(link.id, accountId, row.hits)
+    if (row.hits > 0) addHits.run(link.id, accountId, row.hits)
     return link
   }
 }
 
-/** Hits without a date: in the counts of the link and its account, and in no series. */
+/** Hits without a date: in the counts of links and their account, and in no series. */
 function importedHits(db: Database) {
-  const toLink = db.prepare<null, [number, AccountId, number]>(
-    'INSERT INTO hits (link_id, account_id, count, imported) VALUES (?1, ?2, ?3, ?3)',
-  )
   const toAccount = db.prepare<null, [AccountId, number]>(
     `INSERT INTO account_hits (account_id, count, imported) VALUES (?1, ?2, ?2)
      ON CONFLICT (account_id) DO UPDATE SET count = count + ?2, imported = imported + ?2`,
@@ -375,8 +378,8 @@ function importedHits(db: Database) {
   const toTotals = db.prepare<null, [number]>(
     'UPDATE hit_totals SET imported = imported + ? WHERE id = 1',
   )
-  return (linkId: number, accountId: AccountId, hits: number): void => {
-    toLink.run(linkId, accountId, hits)
+  return (accountId: AccountId, hits: number): void => {
+    if (hits === 0) return
     toAccount.run(accountId, hits)
     toTotals.run(hits)
   }

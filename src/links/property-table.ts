@@ -211,17 +211,17 @@ export const PROPERTY_COLUMNS = PROPERTIES.map(({ name, kind }) =>
   kind === 'domain' ? `domain_id AS ${name}` : name,
 ).join(', ')
 
-/** SQL: sets all properties to parameters in the order of `cellsOf`. */
-export const SET_PROPERTIES = PROPERTIES.map(({ name, kind }) =>
-  kind === 'domain' ? 'domain_id = ?' : `${name} = ?`,
-).join(', ')
+/** The names of the columns, in the order of `cellsOf`. */
+export const PROPERTY_CELLS = PROPERTIES.map(({ name, kind }) =>
+  kind === 'domain' ? 'domain_id' : name,
+)
 
 const formatOf = (kind: StoredKind) => FORMATS[kind] as Format<unknown> | undefined
 
 export const readProperties = (row: PropertiesRow): LinkProperties =>
   mapped(({ name, kind }) => formatOf(kind)?.read(row[name]) ?? row[name]) as LinkProperties
 
-/** Values of the columns in the order of `PROPERTY_COLUMNS`. */
+/** Values of the columns. */
 export const cellsOf = (properties: LinkProperties): Cell[] =>
   PROPERTIES.map((property) => cellOf(property, properties))
 

@@ -37,13 +37,13 @@ import {
   cellsOf,
   type LinkProperties,
   NO_PROPERTIES,
+  PROPERTY_CELLS,
   PROPERTY_COLUMNS,
   type PropertiesPatch,
   type PropertiesRow,
   type PropertyName,
   propertiesView,
   readProperties,
-  SET_PROPERTIES,
   startsAfterExpiry,
   storedBytes,
   TAGS_MAX,
@@ -423,7 +423,7 @@ function propertyWrites(db: Database) {
 /** Sets all properties. Triggers on `links` keep the tags, and invalidate counts of lists. */
 function propertySetter(db: Database): (id: number, properties: LinkProperties) => void {
   const set = db.prepare<null, (string | number | null)[]>(
-    `UPDATE links SET ${SET_PROPERTIES} WHERE id = ?`,
+    `UPDATE links SET ${PROPERTY_CELLS.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`,
   )
   return (id, properties) => void set.run(...cellsOf(properties), id)
 }
@@ -652,34 +652,42 @@ const bytesOfLink = ({ url, properties }: Pick<OwnedLink, 'url' | 'properties'>)
 
 /** What a link gets beside its code and its URL. */
 interface NewLinkOf extends Pick<Link, 'accountId' | 'createdAt' | 'domainId'> {
-  /** Absent: none is set. Their domain is that of the link. */
+  /** Absent: none is set. The link has `domainId`, whatever theirs is. */
   properties?: LinkProperties | undefined
+}
+
+const LINK_CELLS = ['code', 'account_id', 'url', 'created_at', 'url_key', 'passcode_hash']
+
+// A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
+const prepareInsert = (db: Database, ...more: string[]) => {
+  const names = [...LINK_CELLS, ...more]
+  return db.prepare<null, (string | number | Uint8Array | null)[]>(
+    `INSERT INTO links (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})
+     ON CONFLICT (code) DO NOTHING`,
+  )
 }
 
 /** Inserts links, about which everything else is decided. */
 export const linkInserter = perConnection((db) => {
   const isClosed = closedCodes(db)
   const setProperties = propertySetter(db)
-  // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
-  const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
-    `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash, domain_id)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
-  )
-  const setTypedCode = db.prepare<null, [string, number]>(
-    'UPDATE links SET typed_code = ? WHERE id = ?',
-  )
+  const insert = prepareInsert(db, 'domain_id')
+  const insertWhole = prepareInsert(db, 'typed_code', ...PROPERTY_CELLS)
   /** Undefined if the code is in use, disabled or closed by an alias. */
   const asked = (item: NewLink, about: NewLinkOf): Link | undefined => {
     const { code, typedCode = null, url, urlKey, passcodeHash } = item
-    const { accountId, createdAt, domainId, properties } = about
+    const { accountId, createdAt, domainId } = about
     if (isClosed(code)) return undefined
-    const domain = domainCell(domainId)
-    const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash, domain)
+    const properties = { ...(about.properties ?? NO_PROPERTIES), domain: domainId }
+    const cells = [code, accountId, url, createdAt, urlKey, passcodeHash]
+    const done =
+      about.properties || typedCode !== null
+        ? insertWhole.run(...cells, typedCode, ...cellsOf({ ...properties, tags: [] }))
+        : insert.run(...cells, domainCell(domainId))
     if (done.changes === 0) return undefined
     const id = Number(done.lastInsertRowid)
-    if (properties) setProperties(id, properties)
-    // In a statement of its own: few links have one.
-    if (typedCode !== null) setTypedCode.run(typedCode, id)
+    // A trigger adds the tags when they are updated.
+    if (properties.tags.length > 0) setProperties(id, properties)
     return { id, code, typedCode, accountId, url, createdAt, domainId, alias: null }
   }
   return {
