@@ -24,7 +24,14 @@ export const writerSecondsOf = (pid: number): number => workerSecondsOf(pid, 1)
 /** `rank`: of the niceness, among those of all workers. */
 function workerSecondsOf(pid: number, rank: number): number {
   const workers = readdirSync(`/proc/${pid}/task`)
-    .map((id) => fieldsIn(`/proc/${pid}/task/${id}/stat`))
+    .flatMap((id) => {
+      try {
+        return fieldsIn(`/proc/${pid}/task/${id}/stat`)
+      } catch {
+        // The thread has ended meanwhile.
+        return []
+      }
+    })
     .filter(({ name }) => name === 'Worker')
   const ranks = [...new Set(workers.map(({ niceness }) => niceness))].sort((a, b) => a - b)
   const chosen = workers.filter(({ niceness }) => niceness === ranks[rank])

@@ -238,7 +238,13 @@ function tcpSockets(): TcpSocket[] {
 /** The TCP sockets of a process. */
 function socketsOf(pid: number): TcpSocket[] {
   const folder = `/proc/${pid}/fd`
-  const links = readdirSync(folder).map((name) => readlinkSync(`${folder}/${name}`))
+  const links = readdirSync(folder).map((name) => {
+    try {
+      return readlinkSync(`${folder}/${name}`)
+    } catch {
+      return 'closed meanwhile'
+    }
+  })
   return tcpSockets().filter(({ inode }) => links.includes(`socket:[${inode}]`))
 }
 
