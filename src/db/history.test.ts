@@ -133,3 +133,20 @@ test('an account keeps 100,000 events, and no event of another account goes for 
   expect(countOf('link_events WHERE account_id = 8')).toBe(1)
   expect(countOf('link_event_links')).toBe(0)
 })
+
+test('an event names three of its first 100 links, if the account still has them', () => {
+  const { db, operations, add } = setUp()
+  const addLink = db.prepare<null, [number, string, number]>(
+    `INSERT INTO links (id, code, account_id, created_at, passcode_hash)
+     VALUES (?, ?, ?, 0, x'00')`,
+  )
+  const ids = Array.from({ length: 203 }, (_, n) => n + 1)
+  // Another account has all links but three.
+  for (const id of ids) addLink.run(id, `CODE${1000 + id}`, id <= 98 || id > 101 ? 8 : 7)
+  add({ links: ids.slice(0, 101) })
+  add({ links: ids.slice(101) })
+  const codes = operations
+    .pageOfAccount({ id: 7, limit: 10 })
+    .events.map((event) => JSON.parse(event.codes))
+  expect(codes).toEqual([[], ['CODE1099', 'CODE1100']])
+})

@@ -5,6 +5,8 @@ import { DAY } from '../lib/clock.ts'
 const AGE_MAX_MS = 400 * DAY
 /** Each may have two lists of 16 KiB. */
 const EXPORTED_MAX = 50
+/** Links of a batch that are searched for codes: all of them may have moved to another account. */
+const SEARCHED_MAX = 100
 
 export interface EventRow {
   id: number
@@ -16,7 +18,7 @@ export interface EventRow {
   before: string | null
   after: string | null
   links: number
-  /** JSON: codes of its links that the account has, at most three. */
+  /** JSON: codes of the first links that the account still has, at most three. */
   codes: string
 }
 
@@ -27,14 +29,15 @@ export interface EventPage {
   before?: string | undefined
 }
 
-/** Reads the links of an event one by one and ends after three, however many the account has. */
+/** Reads at most `SEARCHED_MAX` links of an event, however many it or the account has. */
 const rowsOf = (db: Database, where: string, before = 'before') =>
   db.prepare<EventRow, [number, number, number]>(
     `SELECT id, at, kind, actor_kind AS actorKind, actor, ${before} AS before, after, links, (
        SELECT json_group_array(code) FROM (
          SELECT code FROM (
            SELECT event.link_id AS link_id WHERE event.link_id IS NOT NULL
-           UNION ALL SELECT link_id FROM link_event_links WHERE event_id = event.id)
+           UNION ALL SELECT * FROM (SELECT link_id FROM link_event_links
+             WHERE event_id = event.id ORDER BY link_id LIMIT ${SEARCHED_MAX}))
          CROSS JOIN links ON links.id = link_id AND links.account_id = event.account_id
          LIMIT 3)) AS codes
      FROM link_events AS event WHERE ${where} LIMIT ?3`,
